@@ -1,0 +1,196 @@
+//! What a call changed, as observed and not as told. `air-workspace` fills it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{fact::PathLabels, value::Value};
+
+/// The difference between a checkpoint and now.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effects {
+    /// Files that differ.
+    pub files: Observed<FileEffect>,
+    /// Processes that the call left running.
+    pub processes: Observed<ProcessEffect>,
+    /// Connections that the call attempted.
+    pub connections: Observed<ConnectionEffect>,
+}
+
+/// A list, and why it may lack items.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observed<T> {
+    /// What was observed.
+    pub items: Vec<T>,
+    /// Why items may be missing; `None` when all were observed.
+    pub incomplete: Option<String>,
+}
+
+impl<T> Observed<T> {
+    /// All there is.
+    pub fn whole(items: Vec<T>) -> Self {
+        Self { items, incomplete: None }
+    }
+
+    /// Some of what there is, and why not all.
+    pub fn partial(items: Vec<T>, reason: impl Into<String>) -> Self {
+        Self { items, incomplete: Some(reason.into()) }
+    }
+
+    fn value(&self, item: impl Fn(&T) -> Value) -> Value {
+        Value::list_with(self.items.iter().map(item), self.incomplete.as_deref())
+    }
+}
+
+impl<T> Default for Observed<T> {
+    fn default() -> Self {
+        Self::whole(Vec::new())
+    }
+}
+
+/// How a file differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// It is there and was not.
+    Created,
+    /// Its content, mode, kind or link target is another.
+    Modified,
+    /// It was there and is not.
+    Deleted,
+    /// It was read.
+    Read,
+}
+
+impl Change {
+    /// Its name in conditions.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Modified => "modified",
+            Self::Deleted => "deleted",
+            Self::Read => "read",
+        }
+    }
+}
+
+/// One file, directory or link that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEffect {
+    /// As the agent sees it, absolute; bytes that are not UTF-8 are replaced.
+    pub path: String,
+    /// How it differs.
+    pub change: Change,
+    /// Bytes now; before, for one that was deleted.
+    pub size: u64,
+    /// Permission bits now; before, for one that was deleted.
+    pub mode: u32,
+    /// The file whose content it repeats, as the agent sees it.
+    pub origin: Option<String>,
+    /// Whether AIR can put it back as it was.
+    pub reversible: bool,
+}
+
+/// A process that a call left running.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessEffect {
+    /// Its id inside the sandbox.
+    pub pid: u32,
+    /// Its command line.
+    pub argv: Vec<String>,
+}
+
+/// A connection that a call attempted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectionEffect {
+    /// Name or address of the other side.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// `out`, or `listen`.
+    pub direction: String,
+    /// Bytes that left.
+    pub bytes_sent: u64,
+    /// The file whose content was sent.
+    pub payload_origin: Option<String>,
+}
+
+/// Whether effects can be taken back (OWASP AISVS). Ordered, worst last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reversibility {
+    /// Nothing changed.
+    ReadOnly,
+    /// AIR can put everything back.
+    Reversible,
+    /// Another action can make up for it.
+    Compensable,
+    /// It cannot be taken back.
+    Irreversible,
+}
+
+impl Reversibility {
+    /// Its name in conditions.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read_only",
+            Self::Reversible => "reversible",
+            Self::Compensable => "compensable",
+            Self::Irreversible => "irreversible",
+        }
+    }
+}
+
+impl Effects {
+    /// The worst of its effects.
+    pub fn reversibility(&self) -> Reversibility {
+        let changed = self.files.items.iter().filter(|file| file.change != Change::Read);
+        let files = changed.map(|file| {
+            if file.reversible { Reversibility::Reversible } else { Reversibility::Irreversible }
+        });
+        let processes = self.processes.items.iter().map(|_| Reversibility::Reversible);
+        let sent = self.connections.items.iter().filter(|connection| connection.bytes_sent > 0);
+        let sent = sent.map(|_| Reversibility::Irreversible);
+        files.chain(processes).chain(sent).max().unwrap_or(Reversibility::ReadOnly)
+    }
+
+    /// The fact `effects`.
+    pub fn to_value(&self, labels: &dyn PathLabels) -> Value {
+        Value::record([
+            ("files", self.files.value(|file| file.to_value(labels))),
+            ("processes", self.processes.value(ProcessEffect::to_value)),
+            ("connections", self.connections.value(ConnectionEffect::to_value)),
+            ("reversibility", Value::from(self.reversibility().name())),
+        ])
+    }
+}
+
+impl FileEffect {
+    fn to_value(&self, labels: &dyn PathLabels) -> Value {
+        Value::record([
+            ("path", Value::from(self.path.as_str())),
+            ("change", Value::from(self.change.name())),
+            ("size", Value::Int(i64::try_from(self.size).unwrap_or(i64::MAX))),
+            ("mode", Value::Int(self.mode.into())),
+            ("labels", Value::strings(labels.labels(&self.path))),
+            ("origin", Value::optional(self.origin.as_deref())),
+        ])
+    }
+}
+
+impl ProcessEffect {
+    fn to_value(&self) -> Value {
+        let argv = self.argv.iter().map(String::as_str);
+        Value::record([("pid", Value::Int(self.pid.into())), ("argv", Value::strings(argv))])
+    }
+}
+
+impl ConnectionEffect {
+    fn to_value(&self) -> Value {
+        Value::record([
+            ("host", Value::from(self.host.as_str())),
+            ("port", Value::Int(self.port.into())),
+            ("direction", Value::from(self.direction.as_str())),
+            ("bytes_sent", Value::Int(i64::try_from(self.bytes_sent).unwrap_or(i64::MAX))),
+            ("payload_origin", Value::optional(self.payload_origin.as_deref())),
+        ])
+    }
+}

@@ -1,0 +1,347 @@
+//! The fact schema: which facts there are, when each can be seen, and of which type it is.
+//!
+//! A condition names the [`Root`]s that it reads; a driver collects those and no others. A root that
+//! was never supplied is *needed*; one that was supplied as [`Value::Unknown`] was asked for in vain.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use crate::value::Value;
+
+/// A top-level fact. The discriminant is its place in a [`Roots`] set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Root {
+    /// Canonical name of the tool.
+    Tool,
+    /// Final arguments of the call.
+    Args,
+    /// What the agent said before it acted.
+    Plan,
+    /// The task the session was given.
+    Task,
+    /// Name of the agent.
+    Agent,
+    /// Identifier of the session.
+    Session,
+    /// What the source code in the call does, as far as parsing tells.
+    Code,
+    /// The session's last steps.
+    History,
+    /// Labelled content the session has read, copied or printed so far.
+    Taint,
+    /// What the tool returned.
+    Output,
+    /// What the tool reported as an error.
+    Error,
+    /// How long the call took, in milliseconds.
+    DurationMs,
+    /// What the call changed.
+    Effects,
+    /// What the environment's inspection tool reports.
+    State,
+}
+
+impl Root {
+    /// All roots, in schema order.
+    pub const ALL: [Self; 14] = [
+        Self::Tool,
+        Self::Args,
+        Self::Plan,
+        Self::Task,
+        Self::Agent,
+        Self::Session,
+        Self::Code,
+        Self::History,
+        Self::Taint,
+        Self::Output,
+        Self::Error,
+        Self::DurationMs,
+        Self::Effects,
+        Self::State,
+    ];
+
+    /// The name in a condition.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Args => "args",
+            Self::Plan => "plan",
+            Self::Task => "task",
+            Self::Agent => "agent",
+            Self::Session => "session",
+            Self::Code => "code",
+            Self::History => "history",
+            Self::Taint => "taint",
+            Self::Output => "output",
+            Self::Error => "error",
+            Self::DurationMs => "duration_ms",
+            Self::Effects => "effects",
+            Self::State => "state",
+        }
+    }
+
+    /// The root of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|root| root.name() == name)
+    }
+
+    /// Whether a guardrail, which is decided before the call, can see it.
+    pub fn seen_before(self) -> bool {
+        !matches!(self, Self::Output | Self::Error | Self::DurationMs | Self::Effects)
+    }
+
+    /// The type of its value.
+    pub fn ty(self) -> Type {
+        match self {
+            Self::Tool | Self::Plan | Self::Task | Self::Agent | Self::Session | Self::Output => {
+                Type::String
+            }
+            Self::Error => Type::Nullable(&Type::String),
+            Self::Args => Type::Map,
+            Self::DurationMs => Type::Int,
+            Self::Code => Type::Record(&CODE),
+            Self::History => PAST_STEPS,
+            Self::Taint => TAINTS,
+            Self::Effects => Type::Record(&EFFECTS),
+            Self::State => Type::Any,
+        }
+    }
+}
+
+impl fmt::Display for Root {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A set of [`Root`]s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Roots(u16);
+
+impl Roots {
+    /// The empty set.
+    pub const NONE: Self = Self(0);
+    /// What a response can change: these facts are collected anew after it. All others are past
+    /// events and stay what they were.
+    pub const FRESH: Self = Self(1 << Root::Effects as u8 | 1 << Root::State as u8);
+
+    /// This set with `root` in it.
+    #[must_use]
+    pub const fn with(self, root: Root) -> Self {
+        Self(self.0 | 1 << root as u8)
+    }
+
+    /// What is in either.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// What is here and not in `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Whether `root` is in it.
+    pub const fn contains(self, root: Root) -> bool {
+        self.0 & 1 << root as u8 != 0
+    }
+
+    /// Whether nothing is in it.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Its members, in schema order.
+    pub fn iter(self) -> impl Iterator<Item = Root> {
+        Root::ALL.into_iter().filter(move |&root| self.contains(root))
+    }
+}
+
+impl FromIterator<Root> for Roots {
+    fn from_iter<I: IntoIterator<Item = Root>>(roots: I) -> Self {
+        roots.into_iter().fold(Self::NONE, Self::with)
+    }
+}
+
+/// The type of a fact.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Type {
+    /// A truth value.
+    Bool,
+    /// A whole number.
+    Int,
+    /// Text.
+    String,
+    /// `null`, or a value of the type within.
+    Nullable(&'static Type),
+    /// A list of values of one type.
+    List(&'static Type),
+    /// A record with exactly these fields.
+    Record(&'static Record),
+    /// Free-form names and values, such as a tool's arguments.
+    Map,
+    /// Anything; checked only when it is evaluated.
+    Any,
+}
+
+/// A record type of the schema.
+#[derive(Debug, PartialEq)]
+pub struct Record {
+    /// Its name in messages.
+    pub name: &'static str,
+    /// Its fields.
+    pub fields: &'static [(&'static str, Type)],
+}
+
+impl Record {
+    /// The type of the field of that name.
+    pub fn field(&self, name: &str) -> Option<Type> {
+        self.fields.iter().find(|(field, _)| *field == name).map(|(_, ty)| *ty)
+    }
+}
+
+const TEXTS: Type = Type::List(&Type::String);
+const PAST_STEPS: Type = Type::List(&Type::Record(&HISTORY));
+const TAINTS: Type = Type::List(&Type::Record(&TAINT));
+
+/// The record `code`.
+pub static CODE: Record = Record {
+    name: "code",
+    fields: &[
+        ("language", Type::Nullable(&Type::String)),
+        ("calls", Type::List(&Type::Record(&CALL))),
+        ("imports", TEXTS),
+        ("strings", TEXTS),
+        ("paths", TEXTS),
+        ("urls", TEXTS),
+        ("flows", Type::List(&Type::Record(&FLOW))),
+        ("defects", Type::List(&Type::Record(&DEFECT))),
+        ("complete", Type::Bool),
+    ],
+};
+/// An item of `code.calls`.
+pub static CALL: Record = Record {
+    name: "call",
+    fields: &[("name", Type::String), ("args", TEXTS), ("line", Type::Int)],
+};
+/// An item of `code.flows`.
+pub static FLOW: Record =
+    Record { name: "flow", fields: &[("source", Type::String), ("sink", Type::String)] };
+/// An item of `code.defects`.
+pub static DEFECT: Record = Record {
+    name: "defect",
+    fields: &[("kind", Type::String), ("line", Type::Int), ("why", Type::String)],
+};
+/// An item of `history`.
+pub static HISTORY: Record = Record {
+    name: "past step",
+    fields: &[
+        ("tool", Type::String),
+        ("args", Type::Map),
+        ("plan", Type::String),
+        ("output", Type::String),
+        ("effects", Type::Record(&EFFECTS)),
+    ],
+};
+/// An item of `taint`.
+pub static TAINT: Record = Record {
+    name: "taint",
+    fields: &[("digest", Type::String), ("origin", Type::String), ("labels", TEXTS)],
+};
+/// The record `effects`.
+pub static EFFECTS: Record = Record {
+    name: "effects",
+    fields: &[
+        ("files", Type::List(&Type::Record(&FILE))),
+        ("processes", Type::List(&Type::Record(&PROCESS))),
+        ("connections", Type::List(&Type::Record(&CONNECTION))),
+        ("reversibility", Type::String),
+    ],
+};
+/// An item of `effects.files`.
+pub static FILE: Record = Record {
+    name: "file effect",
+    fields: &[
+        ("path", Type::String),
+        ("change", Type::String),
+        ("size", Type::Int),
+        ("mode", Type::Int),
+        ("labels", TEXTS),
+        ("origin", Type::Nullable(&Type::String)),
+    ],
+};
+/// An item of `effects.processes`.
+pub static PROCESS: Record = Record {
+    name: "process effect",
+    fields: &[("pid", Type::Int), ("argv", TEXTS)],
+};
+/// An item of `effects.connections`.
+pub static CONNECTION: Record = Record {
+    name: "connection effect",
+    fields: &[
+        ("host", Type::String),
+        ("port", Type::Int),
+        ("direction", Type::String),
+        ("bytes_sent", Type::Int),
+        ("payload_origin", Type::Nullable(&Type::String)),
+    ],
+};
+
+/// Labels of paths, such as `credential` or `system`.
+pub trait PathLabels: Send + Sync + fmt::Debug {
+    /// The labels of `path`, which is absolute or relative to the workspace. Empty: none.
+    fn labels(&self, path: &str) -> Vec<Arc<str>>;
+}
+
+/// No path has a label.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoLabels;
+
+impl PathLabels for NoLabels {
+    fn labels(&self, _path: &str) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+}
+
+/// The facts collected about one step so far.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    roots: BTreeMap<Root, Value>,
+    labels: Arc<dyn PathLabels>,
+}
+
+impl Facts {
+    /// No facts yet.
+    pub fn new(labels: Arc<dyn PathLabels>) -> Self {
+        Self { roots: BTreeMap::new(), labels }
+    }
+
+    /// Supplies one fact, in place of what was known of it.
+    pub fn set(&mut self, root: Root, value: Value) {
+        self.roots.insert(root, value);
+    }
+
+    /// Supplies one fact.
+    #[must_use]
+    pub fn with(mut self, root: Root, value: Value) -> Self {
+        self.set(root, value);
+        self
+    }
+
+    /// The fact, or `None` while nobody has supplied it.
+    pub fn get(&self, root: Root) -> Option<&Value> {
+        self.roots.get(&root)
+    }
+
+    /// What has been supplied.
+    pub fn supplied(&self) -> Roots {
+        self.roots.keys().copied().collect()
+    }
+
+    /// The label table for `labels(path)`.
+    pub fn labels(&self) -> &dyn PathLabels {
+        &*self.labels
+    }
+}

@@ -1,0 +1,356 @@
+//! What a driver must be given. Implementations live in other crates.
+//!
+//! Judges, tools, journal and workspace are asynchronous; deciding is not.
+
+use std::{future::Future, pin::Pin};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    code::CodeFacts,
+    effects::Effects,
+    guardrail::Guardrail,
+    id::{ActionId, CheckpointId, GuardrailId, IncidentId, PayloadId, SessionId, Timestamp},
+    incident::{Incident, IncidentEvent},
+    outcome::Verdict,
+    question::Question,
+    session::SessionEvent,
+    step::{Arguments, CompletedStep, Observation, ToolCall},
+    value::Value,
+};
+
+/// A boxed future, so that every port is object-safe.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A boxed cause.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Decides what no condition can: the model or person reading `check`.
+pub trait Judge: Send + Sync {
+    /// Answers one question. A judge that cannot tell answers *undetermined*; an error means that it
+    /// could not be asked, and counts the same.
+    fn judge<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Result<Verdict, JudgeError>>;
+}
+
+/// A judge could not be asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JudgeError {
+    /// It did not answer within its deadline.
+    #[error("judge did not answer in time")]
+    Timeout,
+    /// It failed.
+    #[error("judge failed: {0}")]
+    Failed(#[source] Cause),
+}
+
+/// The tools of the agent.
+pub trait ToolBox: Send + Sync {
+    /// Runs one tool. A tool that ran and failed returns an [`Observation`] with an error.
+    fn call<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Result<Observation, ToolError>>;
+
+    /// What is known of a tool of that name; `None` if there is none.
+    fn tool(&self, name: &str) -> Option<ToolInfo>;
+}
+
+/// What is known of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolInfo {
+    /// Canonical name.
+    pub name: String,
+    /// Whether it may change anything. A call without side effects needs no durable start.
+    pub side_effects: bool,
+    /// Whether the same call, repeated, has the effect of one.
+    pub idempotent: bool,
+}
+
+/// A tool could not be run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolError {
+    /// No tool has that name.
+    #[error("unknown tool `{0}`")]
+    Unknown(String),
+    /// Its arguments do not fit.
+    #[error("tool `{tool}`: {why}")]
+    Arguments {
+        /// The tool.
+        tool: String,
+        /// What does not fit.
+        why: String,
+    },
+    /// It did not run.
+    #[error("tool call failed: {0}")]
+    Failed(#[source] Cause),
+    /// It may or may not have run.
+    #[error("outcome of the tool call is unknown: {0}")]
+    Lost(#[source] Cause),
+}
+
+/// Where tools act: checkpoint, effects, containment, restore.
+pub trait Workspace: Send + Sync {
+    /// How well it contains, written into every incident.
+    fn tier(&self) -> Tier;
+
+    /// Remembers the state as it is. Durable: it can be restored after a crash.
+    fn checkpoint(&self) -> BoxFuture<'_, Result<CheckpointId, WorkspaceError>>;
+
+    /// What differs between `since` and now. `mentioned` are paths that the call names: candidates
+    /// for `origin`.
+    fn effects<'a>(
+        &'a self,
+        since: &'a CheckpointId,
+        mentioned: &'a [String],
+    ) -> BoxFuture<'a, Result<Effects, WorkspaceError>>;
+
+    /// Ends every process that calls left running. Idempotent. Says what it ended.
+    fn kill(&self) -> BoxFuture<'_, Result<String, WorkspaceError>>;
+
+    /// Cuts the network for good. Idempotent. Says what it cut.
+    fn isolate(&self) -> BoxFuture<'_, Result<String, WorkspaceError>>;
+
+    /// Moves the files out of the agent's reach, into the evidence of `incident`. Idempotent: one
+    /// that is gone was moved. Says what it moved.
+    fn quarantine<'a>(
+        &'a self,
+        incident: &'a IncidentId,
+        paths: &'a [String],
+    ) -> BoxFuture<'a, Result<String, WorkspaceError>>;
+
+    /// Puts everything back as it was at `to`, with content and mode, and replaces the interpreter.
+    /// Idempotent. Says what it restored.
+    fn rollback<'a>(
+        &'a self,
+        to: &'a CheckpointId,
+    ) -> BoxFuture<'a, Result<String, WorkspaceError>>;
+}
+
+/// How well a workspace contains. Ordered, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Tier {
+    /// Checkpoints only; processes run with the user's rights.
+    T1,
+    /// Landlock and seccomp.
+    T2,
+    /// Namespaces, mounts of its own and seccomp.
+    T3,
+}
+
+impl std::fmt::Display for Tier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::T1 => "T1",
+            Self::T2 => "T2",
+            Self::T3 => "T3",
+        })
+    }
+}
+
+/// The workspace could not do it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkspaceError {
+    /// No checkpoint of that name is held.
+    #[error("checkpoint `{0}` is not held")]
+    UnknownCheckpoint(CheckpointId),
+    /// Some of it was done and some not.
+    #[error("{0}")]
+    Incomplete(String),
+    /// It failed.
+    #[error("workspace: {0}")]
+    Failed(#[source] Cause),
+}
+
+/// Parses what a call carries as source code. Pure.
+pub trait CodeReader: Send + Sync {
+    /// The facts of the call's code-bearing argument; without a language where it has none.
+    fn read(&self, tool: &str, arguments: &Arguments) -> CodeFacts;
+}
+
+/// Reports the environment's state without changing it.
+pub trait Inspector: Send + Sync {
+    /// The fact `state`; [`Value::Unknown`] where it cannot be told.
+    fn inspect(&self) -> BoxFuture<'_, Value>;
+}
+
+/// Derives guardrails from incidents.
+pub trait Synthesizer: Send + Sync {
+    /// A guardrail for this incident, parsed and valid.
+    ///
+    /// # Errors
+    ///
+    /// Why none can be derived that holds on the call that caused the incident.
+    fn synthesize<'a>(
+        &'a self,
+        request: SynthesisRequest<'a>,
+    ) -> BoxFuture<'a, Result<Synthesis, SynthesisError>>;
+}
+
+/// What eradication starts from.
+#[derive(Debug, Clone, Copy)]
+pub struct SynthesisRequest<'a> {
+    /// The incident.
+    pub incident: &'a Incident,
+    /// The rule that found it.
+    pub rule: &'a crate::rule::Rule,
+    /// The step that caused it.
+    pub step: &'a CompletedStep,
+    /// What the step's source does.
+    pub code: &'a CodeFacts,
+    /// What the step changed, as detected.
+    pub effects: &'a Effects,
+    /// Earlier steps of this session that no rule objected to: a guardrail must not hold on them.
+    pub benign: &'a [ToolCall],
+    /// Guardrails in force. One that holds already needs no sibling.
+    pub existing: &'a [Guardrail],
+}
+
+/// What a synthesizer proposes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Synthesis {
+    /// Stable across versions.
+    pub id: GuardrailId,
+    /// The rule as text.
+    pub text: String,
+    /// What derived it, with its version.
+    pub by: String,
+}
+
+/// No guardrail could be derived.
+#[derive(Debug, thiserror::Error)]
+#[error("no guardrail: {0}")]
+pub struct SynthesisError(pub String);
+
+/// The durable record. One writer; readers do not wait for it.
+pub trait Journal: Send + Sync {
+    /// Appends records to one stream, all or none.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Conflict`] if the stream does not hold exactly `expected` records.
+    fn append<'a>(
+        &'a self,
+        stream: &'a Stream,
+        expected: u64,
+        records: &'a [Record],
+        durability: Durability,
+    ) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// All records of one stream, oldest first. An unknown stream is empty.
+    fn read<'a>(&'a self, stream: &'a Stream) -> BoxFuture<'a, Result<Vec<Record>, JournalError>>;
+
+    /// All streams, oldest first.
+    fn streams(&self) -> BoxFuture<'_, Result<Vec<Stream>, JournalError>>;
+
+    /// Keeps a payload beside the chain, erasable. The same content has the same id here, and
+    /// another one elsewhere.
+    fn put_payload<'a>(&'a self, content: &'a [u8])
+    -> BoxFuture<'a, Result<PayloadId, JournalError>>;
+
+    /// A payload; `None` if it was erased.
+    fn payload<'a>(
+        &'a self,
+        id: &'a PayloadId,
+    ) -> BoxFuture<'a, Result<Option<Vec<u8>>, JournalError>>;
+}
+
+/// What an append waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// It survives a crash of this process.
+    Process,
+    /// It survives the loss of power.
+    Power,
+}
+
+/// A sequence of records with one subject.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stream {
+    /// A session's.
+    Session(SessionId),
+    /// An incident's.
+    Incident(IncidentId),
+}
+
+/// One journaled event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub event: Event,
+}
+
+/// What a record holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "about", content = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// Something about a session.
+    Session(SessionEvent),
+    /// Something about an incident.
+    Incident(IncidentEvent),
+}
+
+/// The journal could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// Someone else appended first.
+    #[error("stream holds {actual} records, expected {expected}")]
+    Conflict {
+        /// What the writer assumed.
+        expected: u64,
+        /// What the journal holds.
+        actual: u64,
+    },
+    /// It cannot be used; the message says what to do.
+    #[error("{0}")]
+    Unusable(String),
+    /// Storage failed.
+    #[error("journal: {0}")]
+    Storage(#[source] Cause),
+}
+
+/// Guardrails and their history.
+pub trait GuardrailStore: Send + Sync {
+    /// The last version of every guardrail, oldest guardrail first.
+    fn current(&self) -> BoxFuture<'_, Result<Vec<Guardrail>, JournalError>>;
+
+    /// All versions of one guardrail, oldest first.
+    fn history<'a>(
+        &'a self,
+        id: &'a GuardrailId,
+    ) -> BoxFuture<'a, Result<Vec<Guardrail>, JournalError>>;
+
+    /// Adds a version; the same version again is the same version.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Conflict`] if its number does not follow the last one's.
+    fn put<'a>(&'a self, guardrail: &'a Guardrail) -> BoxFuture<'a, Result<(), JournalError>>;
+}
+
+/// A person who can be asked.
+pub trait Operator: Send + Sync {
+    /// Whether to let a held call pass; `None` if nobody can be asked.
+    fn approve<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<bool>>;
+}
+
+/// The time of day, for whoever may ask.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> Timestamp;
+}
+
+/// Mints identifiers.
+pub trait Ids: Send + Sync {
+    /// A session's: short and typeable.
+    fn session(&self) -> SessionId;
+    /// An incident's: short and typeable.
+    fn incident(&self) -> IncidentId;
+}
+
+/// Names an action of an incident: the same action, after a crash, has the same name.
+pub fn action_id(incident: &IncidentId, number: u32) -> ActionId {
+    ActionId::from(format!("{incident}.{number}").as_str())
+}

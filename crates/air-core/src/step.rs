@@ -1,0 +1,52 @@
+//! One ReAct step: the plan, the tool call, and what was observed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{CallId, SessionId};
+
+/// A tool's arguments, by name. Unvalidated, untrusted.
+pub type Arguments = serde_json::Map<String, serde_json::Value>;
+
+/// A request to run one tool (MCP `tools/call`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Identifies this call within its session.
+    pub id: CallId,
+    /// Canonical name of the tool.
+    pub tool: String,
+    /// Final arguments.
+    pub arguments: Arguments,
+}
+
+/// What a tool returned (MCP `CallToolResult`).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observation {
+    /// Text content. Untrusted: it may carry injected instructions.
+    pub content: String,
+    /// The tool ran and failed (MCP `isError`), with the reason; or it was cut off.
+    pub error: Option<String>,
+    /// How long the call took, in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// A step that the agent has planned and not executed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProposedStep {
+    /// The session that plans it.
+    pub session: SessionId,
+    /// Position in the session, from 1.
+    pub index: u32,
+    /// What the agent said before it acts, verbatim. Untrusted.
+    pub plan: String,
+    /// The call to be made.
+    pub call: ToolCall,
+}
+
+/// A step that has been executed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CompletedStep {
+    /// The step as it was proposed.
+    pub proposed: ProposedStep,
+    /// What came back; `None` when AIR's process ended before it was seen.
+    pub observation: Option<Observation>,
+}
