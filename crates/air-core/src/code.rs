@@ -71,7 +71,10 @@ impl CodeFacts {
         let no_defects = self.language.as_ref().map(|_| "defects are not searched for");
         Value::record([
             ("language", Value::optional(self.language.as_deref())),
-            ("calls", Value::list_with(self.calls.iter().map(|call| call.to_value(reason)), reason)),
+            (
+                "calls",
+                Value::list_with(self.calls.iter().map(|call| call.to_value(reason)), reason),
+            ),
             ("imports", texts(&self.imports)),
             ("strings", texts(&self.strings)),
             ("paths", texts(&self.paths)),

@@ -273,10 +273,8 @@ pub static FILE: Record = Record {
     ],
 };
 /// An item of `effects.processes`.
-pub static PROCESS: Record = Record {
-    name: "process effect",
-    fields: &[("pid", Type::Int), ("argv", TEXTS)],
-};
+pub static PROCESS: Record =
+    Record { name: "process effect", fields: &[("pid", Type::Int), ("argv", TEXTS)] };
 /// An item of `effects.connections`.
 pub static CONNECTION: Record = Record {
     name: "connection effect",

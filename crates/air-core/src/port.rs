@@ -244,8 +244,10 @@ pub trait Journal: Send + Sync {
 
     /// Keeps a payload beside the chain, erasable. The same content has the same id here, and
     /// another one elsewhere.
-    fn put_payload<'a>(&'a self, content: &'a [u8])
-    -> BoxFuture<'a, Result<PayloadId, JournalError>>;
+    fn put_payload<'a>(
+        &'a self,
+        content: &'a [u8],
+    ) -> BoxFuture<'a, Result<PayloadId, JournalError>>;
 
     /// A payload; `None` if it was erased.
     fn payload<'a>(

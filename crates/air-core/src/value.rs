@@ -99,10 +99,9 @@ impl From<&serde_json::Value> for Value {
         match json {
             Json::Null => Self::Null,
             Json::Bool(truth) => Self::Bool(*truth),
-            Json::Number(number) => number.as_i64().map_or_else(
-                || Self::Double(number.as_f64().unwrap_or(f64::NAN)),
-                Self::Int,
-            ),
+            Json::Number(number) => number
+                .as_i64()
+                .map_or_else(|| Self::Double(number.as_f64().unwrap_or(f64::NAN)), Self::Int),
             Json::String(text) => Self::string(text.as_str()),
             Json::Array(items) => Self::list(items.iter().map(Self::from)),
             Json::Object(fields) => {

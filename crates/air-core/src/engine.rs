@@ -1,0 +1,46 @@
+//! The entry point: opens the evaluation of one step.
+
+use std::sync::Arc;
+
+use crate::{
+    evaluation::{AfterStep, BeforeStep, Evaluation},
+    policy::FailPolicy,
+    ruleset::RuleSet,
+};
+
+/// A rule set with its policy, ready to be consulted. Cheap to clone; swapped whole to reload.
+#[derive(Debug, Clone, Default)]
+pub struct Engine {
+    rules: Arc<RuleSet>,
+    policy: FailPolicy,
+    judged: bool,
+}
+
+impl Engine {
+    /// An engine without a judge.
+    pub fn new(rules: RuleSet, policy: FailPolicy) -> Self {
+        Self { rules: Arc::new(rules), policy, judged: false }
+    }
+
+    /// The same, with a judge to ask what no condition decides.
+    #[must_use]
+    pub fn judged(mut self) -> Self {
+        self.judged = true;
+        self
+    }
+
+    /// Its rules.
+    pub fn rules(&self) -> &RuleSet {
+        &self.rules
+    }
+
+    /// Opens the evaluation of guardrails against a call that has not run.
+    pub fn before_step(&self, tool: &str) -> Evaluation<BeforeStep> {
+        Evaluation::new(self.rules.guardrails(tool), self.policy, self.judged)
+    }
+
+    /// Opens the evaluation of AIR rules against a call that has run.
+    pub fn after_step(&self, tool: &str) -> Evaluation<AfterStep> {
+        Evaluation::new(self.rules.checks(tool), self.policy, self.judged)
+    }
+}

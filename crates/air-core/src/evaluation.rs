@@ -1,0 +1,306 @@
+//! Decides one step: which facts are needed, which questions remain, and then the decision.
+//!
+//! A driver calls [`Evaluation::advance`] until it is decided, supplying facts and answers between.
+//! Nothing here acts or waits.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    fact::{Facts, Roots},
+    guardrail::Mode,
+    id::RuleName,
+    outcome::{Outcome, Verdict},
+    policy::{FailPolicy, OnUndetermined},
+    question::QuestionKind,
+    rule::{Decision, Hit, Rule, RuleKind, Severity},
+    ruleset::Entry,
+};
+
+/// What to do with a step that has not run yet. The strictest hit wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    /// Run it.
+    Allow,
+    /// Run it and tell the agent.
+    Warn,
+    /// Hold it for a person; where nobody can be asked, refuse it.
+    Ask,
+    /// Refuse it.
+    Block,
+}
+
+/// What to do after a step has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Review {
+    /// Go on.
+    Continue,
+    /// Take no further call until a person has looked.
+    Ask,
+    /// It is an incident.
+    Respond,
+}
+
+/// A rule that counted, and why.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// The rule.
+    pub rule: Arc<Rule>,
+    /// Its verdict: satisfied or undetermined.
+    pub verdict: Verdict,
+}
+
+/// A finding as it is journaled.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FindingRecord {
+    /// The rule's name.
+    pub rule: RuleName,
+    /// Its severity.
+    pub severity: Severity,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+impl Finding {
+    /// What is journaled of it.
+    pub fn record(&self) -> FindingRecord {
+        FindingRecord {
+            rule: self.rule.name.clone(),
+            severity: self.rule.severity,
+            verdict: self.verdict.clone(),
+        }
+    }
+}
+
+/// A decision, and all that led to it.
+#[derive(Debug, Clone)]
+pub struct Decided<D> {
+    /// What to do.
+    pub decision: D,
+    /// Rules that hold, gravest first.
+    pub hits: Vec<Finding>,
+    /// Rules that could not be decided.
+    pub undetermined: Vec<Finding>,
+    /// Rules in shadow that hold. They do not act.
+    pub shadow: Vec<Finding>,
+}
+
+/// What an evaluation needs next.
+#[derive(Debug)]
+pub enum Advance<D> {
+    /// These facts; supply each, as unknown if it cannot be had.
+    Need(Roots),
+    /// Answers to these questions, by number, through [`Evaluation::answer`].
+    Ask(Vec<(usize, Arc<Rule>)>),
+    /// Nothing: it is decided.
+    Decided(Decided<D>),
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::BeforeStep {}
+    impl Sealed for super::AfterStep {}
+}
+
+/// A point in the agent's loop. Each has its own type of decision, so that they cannot be mixed up.
+pub trait Point: sealed::Sealed {
+    /// What an evaluation ends in.
+    type Decision: Copy;
+    /// What a judge is asked.
+    const QUESTION: QuestionKind;
+    #[doc(hidden)]
+    fn decide(hits: &[Finding], undetermined: &[Finding], policy: &FailPolicy) -> Self::Decision;
+}
+
+/// Before a step: guardrails.
+#[derive(Debug)]
+pub enum BeforeStep {}
+
+/// After a step: AIR rules.
+#[derive(Debug)]
+pub enum AfterStep {}
+
+impl Point for BeforeStep {
+    type Decision = Gate;
+    const QUESTION: QuestionKind = QuestionKind::WouldCause;
+
+    fn decide(hits: &[Finding], undetermined: &[Finding], policy: &FailPolicy) -> Gate {
+        let hits = hits.iter().map(|finding| match finding.rule.kind {
+            RuleKind::Guardrail { hit, .. } => hit,
+            RuleKind::Incident { .. } => Hit::Warn,
+        });
+        let unknown = undetermined.iter().map(|finding| policy.before(finding.rule.severity));
+        match hits.chain(unknown).max() {
+            None => Gate::Allow,
+            Some(Hit::Warn) => Gate::Warn,
+            Some(Hit::Ask) => Gate::Ask,
+            Some(Hit::Block) => Gate::Block,
+        }
+    }
+}
+
+impl Point for AfterStep {
+    type Decision = Review;
+    const QUESTION: QuestionKind = QuestionKind::Happened;
+
+    fn decide(hits: &[Finding], undetermined: &[Finding], policy: &FailPolicy) -> Review {
+        let holds = |finding: &Finding| policy.after(finding.rule.severity) == OnUndetermined::Hold;
+        if !hits.is_empty() {
+            Review::Respond
+        } else if undetermined.iter().any(holds) {
+            Review::Ask
+        } else {
+            Review::Continue
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Item {
+    rule: Arc<Rule>,
+    mode: Mode,
+    verdict: Option<Verdict>,
+    for_judge: bool,
+}
+
+/// The rules that one step activates, and what is known of each.
+#[derive(Debug)]
+#[must_use = "an evaluation decides nothing until it is advanced"]
+pub struct Evaluation<P> {
+    items: Vec<Item>,
+    policy: FailPolicy,
+    judged: bool,
+    point: std::marker::PhantomData<P>,
+}
+
+impl<P: Point> Evaluation<P> {
+    /// `judged`: whether a judge can be asked; otherwise what no condition decides is undetermined.
+    pub(crate) fn new<'a>(
+        entries: impl Iterator<Item = &'a Entry>,
+        policy: FailPolicy,
+        judged: bool,
+    ) -> Self {
+        let item = |entry: &Entry| Item {
+            rule: Arc::clone(&entry.rule),
+            mode: entry.mode,
+            verdict: None,
+            for_judge: false,
+        };
+        let items = entries.map(item).collect();
+        Self { items, policy, judged, point: std::marker::PhantomData }
+    }
+
+    /// Whether no rule is activated: the step needs no facts at all.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Goes as far as `facts` and the answers so far allow.
+    pub fn advance(&mut self, facts: &Facts) -> Advance<P::Decision> {
+        let mut need = Roots::NONE;
+        let mut ask = Vec::new();
+        let judged = self.judged;
+        for (at, item) in self.items.iter_mut().enumerate() {
+            if item.verdict.is_none() && !item.for_judge {
+                match by_condition(&item.rule.decision, facts) {
+                    Tier::Needs(roots) => need = need.union(roots),
+                    Tier::Answered(verdict) => item.verdict = Some(verdict),
+                    Tier::Open(_) if judged => item.for_judge = true,
+                    Tier::Open(why) => {
+                        item.verdict = Some(Verdict::by_condition(Outcome::undetermined(why), ""));
+                    }
+                }
+            }
+            if item.verdict.is_none() && item.for_judge {
+                ask.push((at, Arc::clone(&item.rule)));
+            }
+        }
+        if !need.is_empty() {
+            Advance::Need(need)
+        } else if !ask.is_empty() {
+            Advance::Ask(ask)
+        } else {
+            Advance::Decided(self.decide())
+        }
+    }
+
+    /// A judge's answer to the question of that number.
+    pub fn answer(&mut self, at: usize, verdict: Verdict) {
+        if let Some(item) = self.items.get_mut(at) {
+            item.verdict = Some(verdict);
+        }
+    }
+
+    fn decide(&mut self) -> Decided<P::Decision> {
+        let (mut hits, mut undetermined, mut shadow) = (Vec::new(), Vec::new(), Vec::new());
+        for item in self.items.drain(..) {
+            let Some(verdict) = item.verdict else { continue };
+            let list = match (&verdict.outcome, item.mode) {
+                (Outcome::Unsatisfied, _) | (_, Mode::Retired) => continue,
+                (Outcome::Undetermined(_), Mode::Shadow) => continue,
+                (Outcome::Satisfied, Mode::Shadow) => &mut shadow,
+                (Outcome::Satisfied, Mode::Enforce) => &mut hits,
+                (Outcome::Undetermined(_), Mode::Enforce) => &mut undetermined,
+            };
+            list.push(Finding { rule: item.rule, verdict });
+        }
+        hits.sort_by_key(|finding| std::cmp::Reverse(finding.rule.severity));
+        let decision = P::decide(&hits, &undetermined, &self.policy);
+        Decided { decision, hits, undetermined, shadow }
+    }
+}
+
+/// How far the conditions of a rule decide it.
+enum Tier {
+    Needs(Roots),
+    Answered(Verdict),
+    /// No condition decides it; why.
+    Open(Arc<str>),
+}
+
+fn by_condition(decision: &Decision, facts: &Facts) -> Tier {
+    let missing = |roots: Roots| roots.without(facts.supplied());
+    match decision {
+        Decision::Decide(condition) => {
+            let need = missing(condition.reads());
+            if !need.is_empty() {
+                return Tier::Needs(need);
+            }
+            // True and false are final; what cannot be told is left to a judge.
+            match condition.evaluate(facts) {
+                Outcome::Undetermined(why) => Tier::Open(why),
+                outcome => Tier::Answered(Verdict::by_condition(outcome, condition.source())),
+            }
+        }
+        Decision::Bounds { when, evidence } => {
+            if let Some(when) = when {
+                let need = missing(when.reads());
+                if !need.is_empty() {
+                    return Tier::Needs(need);
+                }
+                if when.evaluate(facts) == Outcome::Unsatisfied {
+                    let verdict = Verdict::by_condition(Outcome::Unsatisfied, when.source());
+                    return Tier::Answered(verdict);
+                }
+            }
+            if let Some(evidence) = evidence {
+                let need = missing(evidence.reads());
+                if !need.is_empty() {
+                    return Tier::Needs(need);
+                }
+                match evidence.evaluate(facts) {
+                    Outcome::Satisfied => {
+                        let verdict = Verdict::by_condition(Outcome::Satisfied, evidence.source());
+                        return Tier::Answered(verdict);
+                    }
+                    Outcome::Undetermined(why) => return Tier::Open(why),
+                    Outcome::Unsatisfied => {}
+                }
+            }
+            Tier::Open("no condition decides it and no judge is configured".into())
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! One host session, as a fold over its events.
+//!
+//! ```text
+//! Monitoring ─▶ Responding ─▶ Terminated
+//!                    ▲  └───▶ Unresolved
+//!                    └────────────┘
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    evaluation::{FindingRecord, Gate, Review},
+    id::{CallId, CheckpointId, IncidentId, PayloadId},
+    port::Tier,
+};
+
+/// Where a session stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Status {
+    /// Steps are examined; calls that pass the guardrails may run.
+    Monitoring,
+    /// An incident is open. Only calls of its response are accepted.
+    Responding {
+        /// The incident.
+        incident: IncidentId,
+    },
+    /// The task is over. No call is accepted, also after a resume.
+    Terminated,
+    /// The task is over, and its incident waits for a person.
+    Unresolved {
+        /// The incident.
+        incident: IncidentId,
+    },
+}
+
+impl Status {
+    /// Its name in tables and messages.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Monitoring => "monitoring",
+            Self::Responding { .. } => "responding",
+            Self::Terminated => "terminated",
+            Self::Unresolved { .. } => "unresolved",
+        }
+    }
+}
+
+/// A fact about a session. Never changed once journaled. Free text is kept beside the journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum SessionEvent {
+    /// It began.
+    Opened {
+        /// The task, as a payload.
+        task: PayloadId,
+        /// The agent's name.
+        agent: String,
+        /// How well the workspace contains.
+        tier: Tier,
+        /// Digest of the rules in force.
+        rules: String,
+    },
+    /// A call was refused, held or warned about, or a guardrail could not be decided.
+    Gated {
+        /// Position of the step.
+        index: u32,
+        /// The tool.
+        tool: String,
+        /// What was decided, after any person was asked.
+        gate: Gate,
+        /// Guardrails that hold.
+        hits: Vec<FindingRecord>,
+        /// Guardrails that could not be decided.
+        undetermined: Vec<FindingRecord>,
+        /// Guardrails in shadow that hold.
+        shadow: Vec<FindingRecord>,
+    },
+    /// A call may run from now on. Durable before it does, if it has side effects.
+    StepStarted {
+        /// Position of the step.
+        index: u32,
+        /// The call's id.
+        call: CallId,
+        /// The tool.
+        tool: String,
+        /// The step as proposed, as a payload.
+        step: PayloadId,
+        /// The state before it.
+        checkpoint: CheckpointId,
+    },
+    /// A call came back and was examined.
+    StepReviewed {
+        /// Position of the step.
+        index: u32,
+        /// What was decided.
+        review: Review,
+        /// AIR rules that could not be decided.
+        undetermined: Vec<FindingRecord>,
+        /// AIR rules in shadow that hold.
+        shadow: Vec<FindingRecord>,
+    },
+    /// A person released a session that was held.
+    Released,
+    /// A step became an incident; the original task is over.
+    ResponseStarted {
+        /// The incident.
+        incident: IncidentId,
+        /// Position of the step.
+        index: u32,
+    },
+    /// The incident is closed or was given up.
+    ResponseEnded {
+        /// The incident.
+        incident: IncidentId,
+    },
+    /// The incident waits for a person.
+    ResponseEscalated {
+        /// The incident.
+        incident: IncidentId,
+    },
+    /// A person sent the response back to work.
+    ResponseResumed {
+        /// The incident.
+        incident: IncidentId,
+    },
+    /// The task ended without an incident.
+    TaskEnded,
+}
+
+/// A step that was started and not yet reviewed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenStep {
+    /// The tool.
+    pub tool: String,
+    /// The step as proposed, as a payload.
+    pub step: PayloadId,
+    /// The state before it.
+    pub checkpoint: CheckpointId,
+}
+
+/// One session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    status: Status,
+    held: bool,
+    open: BTreeMap<u32, OpenStep>,
+    last_index: u32,
+    revision: u64,
+}
+
+/// An event that the session's status does not admit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("session is {status}: cannot take `{event}`")]
+pub struct SessionError {
+    /// Where the session stands.
+    pub status: &'static str,
+    /// The event.
+    pub event: &'static str,
+}
+
+impl SessionEvent {
+    /// Its name in tables and messages.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Opened { .. } => "opened",
+            Self::Gated { .. } => "gated",
+            Self::StepStarted { .. } => "step_started",
+            Self::StepReviewed { .. } => "step_reviewed",
+            Self::Released => "released",
+            Self::ResponseStarted { .. } => "response_started",
+            Self::ResponseEnded { .. } => "response_ended",
+            Self::ResponseEscalated { .. } => "response_escalated",
+            Self::ResponseResumed { .. } => "response_resumed",
+            Self::TaskEnded => "task_ended",
+        }
+    }
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self {
+            status: Status::Monitoring,
+            held: false,
+            open: BTreeMap::new(),
+            last_index: 0,
+            revision: 0,
+        }
+    }
+}
+
+impl Session {
+    /// Rebuilds a session from its journal.
+    pub fn replay<'a>(events: impl IntoIterator<Item = &'a SessionEvent>) -> Self {
+        let mut session = Self::default();
+        for event in events {
+            session.apply(event);
+        }
+        session
+    }
+
+    /// Whether `event` may come now. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the status does not admit it.
+    pub fn admits(&self, event: &SessionEvent) -> Result<(), SessionError> {
+        use SessionEvent as E;
+        let same = |other: &IncidentId| match &self.status {
+            Status::Responding { incident } | Status::Unresolved { incident } => incident == other,
+            Status::Monitoring | Status::Terminated => false,
+        };
+        let admitted = match (&self.status, event) {
+            (Status::Monitoring, E::Opened { .. }) => self.revision == 0,
+            (Status::Monitoring, E::StepStarted { index, .. }) => {
+                !self.held && *index > self.last_index
+            }
+            (Status::Monitoring, E::Gated { .. } | E::ResponseStarted { .. } | E::TaskEnded) => {
+                true
+            }
+            (Status::Monitoring, E::StepReviewed { index, .. }) => self.open.contains_key(index),
+            (Status::Monitoring, E::Released) => self.held,
+            // A step that was running when the incident was found is examined all the same.
+            (
+                Status::Responding { .. } | Status::Unresolved { .. },
+                E::StepReviewed { index, .. },
+            ) => self.open.contains_key(index),
+            (
+                Status::Responding { .. },
+                E::ResponseEnded { incident } | E::ResponseEscalated { incident },
+            )
+            | (
+                Status::Unresolved { .. },
+                E::ResponseEnded { incident } | E::ResponseResumed { incident },
+            ) => same(incident),
+            _ => false,
+        };
+        if admitted {
+            Ok(())
+        } else {
+            Err(SessionError { status: self.status.name(), event: event.name() })
+        }
+    }
+
+    /// Folds one event into the state. Total: what was journaled is a fact.
+    pub fn apply(&mut self, event: &SessionEvent) {
+        use SessionEvent as E;
+        self.revision += 1;
+        match event {
+            E::Opened { .. } | E::Gated { .. } => {}
+            E::StepStarted { index, tool, step, checkpoint, .. } => {
+                self.last_index = self.last_index.max(*index);
+                let (tool, step) = (tool.clone(), step.clone());
+                let checkpoint = checkpoint.clone();
+                self.open.insert(*index, OpenStep { tool, step, checkpoint });
+            }
+            E::StepReviewed { index, review, .. } => {
+                self.open.remove(index);
+                self.held |= *review == Review::Ask;
+            }
+            E::Released => self.held = false,
+            E::ResponseStarted { incident, index } => {
+                self.open.remove(index);
+                self.status = Status::Responding { incident: incident.clone() };
+            }
+            E::ResponseEscalated { incident } => {
+                self.status = Status::Unresolved { incident: incident.clone() };
+            }
+            E::ResponseResumed { incident } => {
+                self.status = Status::Responding { incident: incident.clone() };
+            }
+            E::ResponseEnded { .. } | E::TaskEnded => self.status = Status::Terminated,
+        }
+    }
+
+    /// Where it stands.
+    pub fn status(&self) -> &Status {
+        &self.status
+    }
+
+    /// Whether a person must release it before a call may run.
+    pub fn held(&self) -> bool {
+        self.held
+    }
+
+    /// Steps that were started and not yet reviewed, by position.
+    pub fn open_steps(&self) -> &BTreeMap<u32, OpenStep> {
+        &self.open
+    }
+
+    /// The highest position a step has had.
+    pub fn last_index(&self) -> u32 {
+        self.last_index
+    }
+
+    /// Number of events so far; the `expected` of the next append.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+}
+
+#[cfg(test)]
+mod tests;
