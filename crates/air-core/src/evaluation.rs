@@ -304,3 +304,6 @@ fn by_condition(decision: &Decision, facts: &Facts) -> Tier {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

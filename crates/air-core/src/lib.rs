@@ -18,6 +18,7 @@ pub mod outcome;
 pub mod policy;
 pub mod port;
 pub mod question;
+pub mod redact;
 pub mod rule;
 pub mod ruleset;
 pub mod session;

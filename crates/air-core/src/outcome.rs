@@ -78,3 +78,6 @@ impl Verdict {
         Self { outcome, confidence: 1.0, rationale: rationale.into(), judge: "condition".into() }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -167,6 +167,16 @@ pub trait CodeReader: Send + Sync {
     fn read(&self, tool: &str, arguments: &Arguments) -> CodeFacts;
 }
 
+/// Compiles rule text. Pure.
+pub trait RuleReader: Send + Sync {
+    /// The one rule in `text`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, for a person.
+    fn rule(&self, text: &str) -> Result<crate::rule::Rule, String>;
+}
+
 /// Reports the environment's state without changing it.
 pub trait Inspector: Send + Sync {
     /// The fact `state`; [`Value::Unknown`] where it cannot be told.

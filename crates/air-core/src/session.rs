@@ -213,7 +213,9 @@ impl Session {
             Status::Monitoring | Status::Terminated => false,
         };
         let admitted = match (&self.status, event) {
-            (Status::Monitoring, E::Opened { .. }) => self.revision == 0,
+            // A journal that starts with anything else knows neither the task nor the rules.
+            (_, E::Opened { .. }) => self.revision == 0,
+            _ if self.revision == 0 => false,
             (Status::Monitoring, E::StepStarted { index, .. }) => {
                 !self.held && *index > self.last_index
             }
@@ -258,7 +260,8 @@ impl Session {
             }
             E::StepReviewed { index, review, .. } => {
                 self.open.remove(index);
-                self.held |= *review == Review::Ask;
+                // One to respond to holds it too: a crash before the response starts lets no call pass.
+                self.held |= *review != Review::Continue;
             }
             E::Released => self.held = false,
             E::ResponseStarted { incident, index } => {

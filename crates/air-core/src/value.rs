@@ -110,3 +110,6 @@ impl From<&serde_json::Value> for Value {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,8 +23,8 @@ pub struct Detection {
     pub tool: String,
     /// The rules that hold, gravest first. The first one leads the response.
     pub findings: Vec<FindingRecord>,
-    /// Text of the rule that leads the response.
-    pub rule_text: PayloadId,
+    /// The rules' texts, as payloads, in the same order.
+    pub rules: Vec<PayloadId>,
     /// The step as completed, as a payload.
     pub step: PayloadId,
     /// The effects as detected, as a payload.

@@ -1,0 +1,105 @@
+//! Keeps secrets out of records, messages and logs.
+
+/// `text` with what looks like a secret replaced by `[redacted]`.
+///
+/// Errs on the side of redacting: well-known token prefixes, values of assignments whose name says
+/// that they are secret, PEM bodies, and long runs of mixed letters and digits.
+pub fn redact(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut in_pem = false;
+    for line in text.split_inclusive('\n') {
+        if line.contains("-----BEGIN") {
+            in_pem = true;
+            out.push_str("[redacted]\n");
+        }
+        if !in_pem {
+            redact_line(line, &mut out);
+        }
+        if line.contains("-----END") {
+            in_pem = false;
+        }
+    }
+    out
+}
+
+/// Whether [`redact`] would change `text`.
+pub fn holds_secret(text: &str) -> bool {
+    redact(text) != text
+}
+
+fn redact_line(line: &str, out: &mut String) {
+    let mut secret_follows = false;
+    for word in line.split_inclusive(is_boundary) {
+        let (body, boundary) = match word.char_indices().next_back() {
+            Some((at, last)) if is_boundary(last) => word.split_at(at),
+            _ => (word, ""),
+        };
+        if !body.is_empty() && (secret_follows || is_token(body)) {
+            out.push_str("[redacted]");
+        } else {
+            out.push_str(body);
+        }
+        out.push_str(boundary);
+        // `password = "x"`: separators between a telling name and its value do not end it.
+        secret_follows = if body.is_empty() {
+            secret_follows && boundary != "\n"
+        } else {
+            matches!(boundary, "=" | ":") && names_secret(body)
+        };
+    }
+}
+
+fn is_boundary(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '=' | ':' | ',' | ';' | '(' | ')' | '&' | '`')
+}
+
+fn names_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["password", "passwd", "secret", "token", "api_key", "apikey", "access_key", "bearer"]
+        .iter()
+        .any(|part| name.ends_with(part))
+        && !name.contains('/')
+}
+
+fn is_token(word: &str) -> bool {
+    const PREFIXES: [&str; 11] = [
+        "sk-", "ghp_", "gho_", "ghs_", "github_pat_", "AKIA", "ASIA", "xoxb-", "xoxp-", "AIza",
+        "eyJ",
+    ];
+    let long = word.len() >= 16;
+    if long && PREFIXES.iter().any(|prefix| word.starts_with(prefix)) {
+        return true;
+    }
+    let plain = word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'_' | b'-'));
+    let has = |test: fn(&u8) -> bool| word.as_bytes().iter().any(test);
+    word.len() >= 32
+        && plain
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{holds_secret, redact};
+
+    #[test]
+    fn secrets_go_and_the_rest_stays() {
+        #[rustfmt::skip]
+        let table = [
+            ("cp .env public/env", "cp .env public/env"),
+            ("PASSWORD=hunter2 ./run", "PASSWORD=[redacted] ./run"),
+            ("password = \"hunter2\"", "password = [redacted]\""),
+            ("curl -H 'x: ghp_0123456789abcdef'", "curl -H 'x: [redacted]'"),
+            ("AKIAIOSFODNN7EXAMPLE", "[redacted]"),
+            ("/etc/passwd: 12", "/etc/passwd: 12"),
+            ("a\n-----BEGIN KEY-----\nabc\n-----END KEY-----\nb", "a\n[redacted]\nb"),
+        ];
+        for (text, expected) in table {
+            // The quote before a value belongs to the value's boundary and may go with it.
+            let redacted = redact(text);
+            assert_eq!(redacted.replace("= \"[", "= ["), expected, "{text:?}");
+            assert_eq!(holds_secret(text), text != expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Collects facts on demand. A fact that cannot be had is supplied as unknown, with the reason.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use air_core::{
+    code::CodeFacts,
+    effects::{Effects, Observed},
+    fact::{Facts, PathLabels, Root, Roots},
+    id::{CheckpointId, SessionId},
+    step::{CompletedStep, Observation, ProposedStep},
+    value::Value,
+};
+
+use crate::Ports;
+
+/// How many past steps `history` holds.
+const HISTORY_STEPS: usize = 64;
+/// How much of each past output it holds, in bytes.
+const HISTORY_OUTPUT_BYTES: usize = 4096;
+
+/// The session's last steps, oldest first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct History {
+    steps: VecDeque<(ProposedStep, Option<Observation>, Effects)>,
+    forgotten: bool,
+}
+
+impl History {
+    /// A history that holds nothing and says so.
+    pub(crate) fn forgotten() -> Self {
+        Self { steps: VecDeque::new(), forgotten: true }
+    }
+
+    pub(crate) fn push(&mut self, step: &CompletedStep, effects: Effects) {
+        let mut observation = step.observation.clone();
+        if let Some(observation) = &mut observation {
+            let cut = observation.content.floor_char_boundary(HISTORY_OUTPUT_BYTES);
+            observation.content.truncate(cut);
+        }
+        self.steps.push_back((step.proposed.clone(), observation, effects));
+        if self.steps.len() > HISTORY_STEPS {
+            self.steps.pop_front();
+            self.forgotten = true;
+        }
+    }
+
+    /// The calls of past steps.
+    pub(crate) fn calls(&self) -> Vec<air_core::step::ToolCall> {
+        self.steps.iter().map(|(step, ..)| step.call.clone()).collect()
+    }
+
+    fn to_value(&self, labels: &dyn PathLabels) -> Value {
+        let steps = self.steps.iter().map(|(step, observation, effects)| {
+            let output = observation.as_ref().map_or_else(
+                || Value::unknown("the output was not seen"),
+                |observation| Value::from(observation.content.as_str()),
+            );
+            Value::record([
+                ("tool", Value::from(step.call.tool.as_str())),
+                ("args", arguments(step)),
+                ("plan", Value::from(step.plan.as_str())),
+                ("output", output),
+                ("effects", effects.to_value(labels)),
+            ])
+        });
+        let reason = self.forgotten.then_some("older steps are not kept");
+        Value::list_with(steps, reason)
+    }
+}
+
+fn arguments(step: &ProposedStep) -> Value {
+    let fields = step.call.arguments.iter();
+    Value::record(fields.map(|(name, value)| (name.as_str(), Value::from(value))))
+}
+
+/// One step, and what has been observed of it so far.
+#[derive(Debug)]
+pub(crate) struct Scene<'a> {
+    pub(crate) ports: &'a Ports,
+    pub(crate) session: &'a SessionId,
+    pub(crate) task: &'a str,
+    pub(crate) agent: &'a str,
+    pub(crate) history: &'a History,
+    pub(crate) step: &'a ProposedStep,
+    /// After the step: what came back, and what to compare with.
+    pub(crate) after: Option<(&'a Option<Observation>, &'a CheckpointId)>,
+}
+
+impl Scene<'_> {
+    pub(crate) fn facts(&self) -> Facts {
+        Facts::new(Arc::clone(&self.ports.labels))
+    }
+
+    /// Supplies `roots`. Effects are taken from `known` where they were observed already.
+    pub(crate) async fn supply(
+        &self,
+        facts: &mut Facts,
+        roots: Roots,
+        known: Option<&Effects>,
+    ) {
+        for root in roots.iter() {
+            let value = self.value(root, known).await;
+            facts.set(root, value);
+        }
+    }
+
+    async fn value(&self, root: Root, known: Option<&Effects>) -> Value {
+        let labels = &*self.ports.labels;
+        match root {
+            Root::Tool => Value::from(self.step.call.tool.as_str()),
+            Root::Args => arguments(self.step),
+            Root::Plan => Value::from(self.step.plan.as_str()),
+            Root::Task => Value::from(self.task),
+            Root::Agent => Value::from(self.agent),
+            Root::Session => Value::from(self.session.as_str()),
+            Root::Code => self.code().to_value(),
+            Root::History => self.history.to_value(labels),
+            Root::Taint => Value::list_with([], Some("labelled content is not tracked here")),
+            Root::Output => self.observed(|seen| Value::from(seen.content.as_str())),
+            Root::Error => self.observed(|seen| Value::optional(seen.error.as_deref())),
+            Root::DurationMs => self.observed(|seen| {
+                Value::Int(i64::try_from(seen.duration_ms).unwrap_or(i64::MAX))
+            }),
+            Root::Effects => match (known, self.after) {
+                (Some(effects), _) => effects.to_value(labels),
+                (None, Some((_, checkpoint))) => self.effects(checkpoint).await.to_value(labels),
+                (None, None) => Value::unknown("effects are known only after the step"),
+            },
+            Root::State => match &self.ports.inspector {
+                Some(inspector) => inspector.inspect().await,
+                None => Value::unknown("this host has no inspection tool"),
+            },
+        }
+    }
+
+    fn observed(&self, read: impl Fn(&Observation) -> Value) -> Value {
+        match self.after {
+            Some((Some(observation), _)) => read(observation),
+            Some((None, _)) => Value::unknown("the call's return was not seen"),
+            None => Value::unknown("known only after the step"),
+        }
+    }
+
+    pub(crate) fn code(&self) -> CodeFacts {
+        self.ports.code.read(&self.step.call.tool, &self.step.call.arguments)
+    }
+
+    /// What differs between `checkpoint` and now. Where that cannot be told, every list is
+    /// incomplete, so that absence in it proves nothing.
+    pub(crate) async fn effects(&self, checkpoint: &CheckpointId) -> Effects {
+        let mentioned = self.code().paths;
+        match self.ports.workspace.effects(checkpoint, &mentioned).await {
+            Ok(effects) => effects,
+            Err(error) => {
+                let why = error.to_string();
+                Effects {
+                    files: Observed::partial(Vec::new(), why.clone()),
+                    processes: Observed::partial(Vec::new(), why.clone()),
+                    connections: Observed::partial(Vec::new(), why),
+                }
+            }
+        }
+    }
+}

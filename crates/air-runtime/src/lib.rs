@@ -1,0 +1,15 @@
+//! The driver around `air-core`: collects the facts that an evaluation needs, journals before it
+//! acts, carries out responses, and verifies them on fresh facts.
+//!
+//! Start at [`Session`]. It knows ports only: no judge, store or sandbox in particular.
+
+mod facts;
+mod plan;
+mod ports;
+mod respond;
+mod resume;
+mod session;
+
+pub use ports::Ports;
+pub use resume::{Attention, Decision};
+pub use session::{GateReply, Opening, ReviewReply, RuntimeError, Session, Ticket};

@@ -1,0 +1,118 @@
+//! Turns the `respond` clauses of the rules that hold into a plan that outlives them.
+
+use std::sync::Arc;
+
+use air_core::{
+    effects::{Change, Effects},
+    evaluation::Finding,
+    fact::Facts,
+    incident::{Action, Phase, PlannedAction},
+    port::ToolBox,
+    redact::redact,
+    rule::{ResponseAction, Rule, RuleKind},
+    step::ToolCall,
+};
+
+/// What AIR will do by itself, in order, each once.
+///
+/// What the step left running is always ended: nothing shows that the harm has stopped while it
+/// runs. Where no rule says how to respond, AIR takes what the step created out of reach and puts
+/// the workspace back.
+pub(crate) fn response(
+    findings: &[Finding],
+    effects: &Effects,
+    facts: &Facts,
+    tools: &dyn ToolBox,
+) -> Vec<PlannedAction> {
+    let mut plan = Vec::new();
+    let mut add = |phase: Phase, action: Action| {
+        let planned = PlannedAction { phase, action };
+        if !plan.contains(&planned) {
+            plan.push(planned);
+        }
+    };
+    let quarantine = || Action::Quarantine { paths: created(effects) };
+    if !effects.processes.items.is_empty() || effects.processes.incomplete.is_some() {
+        add(Phase::Containment, Action::Kill);
+    }
+    let lines: Vec<&ResponseAction> =
+        findings.iter().flat_map(|finding| respond(&finding.rule)).collect();
+    if lines.is_empty() {
+        if !created(effects).is_empty() {
+            add(Phase::Containment, quarantine());
+        }
+        add(Phase::Recovery, Action::Rollback);
+    }
+    for line in lines {
+        let phase = if line.contains() { Phase::Containment } else { Phase::Recovery };
+        match line {
+            ResponseAction::Kill => add(phase, Action::Kill),
+            ResponseAction::Isolate => add(phase, Action::Isolate),
+            ResponseAction::Quarantine => add(phase, quarantine()),
+            ResponseAction::Rollback => add(phase, Action::Rollback),
+            ResponseAction::Call { tool, template, .. } => {
+                for action in calls(tool, &**template, facts, tools) {
+                    add(phase, action);
+                }
+            }
+        }
+    }
+    plan
+}
+
+fn respond(rule: &Rule) -> &[ResponseAction] {
+    match &rule.kind {
+        RuleKind::Incident { respond, .. } => respond,
+        RuleKind::Guardrail { .. } => &[],
+    }
+}
+
+fn calls(
+    tool: &Arc<str>,
+    template: &dyn air_core::condition::CallTemplate,
+    facts: &Facts,
+    tools: &dyn ToolBox,
+) -> Vec<Action> {
+    let Some(info) = tools.tool(tool) else {
+        return vec![Action::Impossible { why: format!("unknown tool `{tool}`") }];
+    };
+    match template.expand(facts) {
+        Ok(calls) => calls
+            .into_iter()
+            .map(|arguments| Action::Call {
+                // The id is the action's, set when it is started.
+                call: ToolCall { id: "".into(), tool: info.name.clone(), arguments },
+                idempotent: info.idempotent,
+            })
+            .collect(),
+        Err(why) => vec![Action::Impossible { why: why.to_string() }],
+    }
+}
+
+fn created(effects: &Effects) -> Vec<String> {
+    let files = effects.files.items.iter();
+    files.filter(|file| file.change == Change::Created).map(|file| file.path.clone()).collect()
+}
+
+/// Lines for a person, one an effect, without secrets.
+pub(crate) fn evidence(effects: &Effects) -> Vec<String> {
+    const MOST: usize = 20;
+    let files = effects.files.items.iter().map(|file| {
+        let origin = file.origin.as_ref().map(|origin| format!(", repeats {origin}"));
+        format!("{} {}{}", file.change.name(), file.path, origin.unwrap_or_default())
+    });
+    let processes = effects.processes.items.iter();
+    let processes =
+        processes.map(|process| format!("left running: {}", process.argv.join(" ")));
+    let connections = effects.connections.items.iter().map(|connection| {
+        let (host, port) = (&connection.host, connection.port);
+        format!("connection {} {host}:{port}", connection.direction)
+    });
+    let all: Vec<String> = files.chain(processes).chain(connections).collect();
+    let more = all.len().saturating_sub(MOST);
+    let mut lines: Vec<String> = all.iter().take(MOST).map(|line| redact(line)).collect();
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    lines
+}

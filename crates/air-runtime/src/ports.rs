@@ -1,0 +1,51 @@
+//! What a session is given.
+
+use std::sync::Arc;
+
+use air_core::{
+    fact::PathLabels,
+    port::{
+        Clock, CodeReader, GuardrailStore, Ids, Inspector, Journal, Judge, Operator, RuleReader,
+        Synthesizer, ToolBox, Workspace,
+    },
+};
+
+/// The ports of one session. Cheap to clone.
+#[derive(Clone)]
+pub struct Ports {
+    /// The durable record.
+    pub journal: Arc<dyn Journal>,
+    /// Learned guardrails.
+    pub guardrails: Arc<dyn GuardrailStore>,
+    /// Where tools act.
+    pub workspace: Arc<dyn Workspace>,
+    /// The agent's tools.
+    pub tools: Arc<dyn ToolBox>,
+    /// Parses source code in calls.
+    pub code: Arc<dyn CodeReader>,
+    /// Compiles the text of learned guardrails.
+    pub rules: Arc<dyn RuleReader>,
+    /// Labels of paths.
+    pub labels: Arc<dyn PathLabels>,
+    /// A person who can be asked.
+    pub operator: Arc<dyn Operator>,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+    /// New identifiers.
+    pub ids: Arc<dyn Ids>,
+    /// Reports the environment's state, where there is something to report.
+    pub inspector: Option<Arc<dyn Inspector>>,
+    /// Decides what no condition can.
+    pub judge: Option<Arc<dyn Judge>>,
+    /// Derives guardrails. None: eradication is off.
+    pub synthesizer: Option<Arc<dyn Synthesizer>>,
+}
+
+impl std::fmt::Debug for Ports {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ports")
+            .field("judge", &self.judge.is_some())
+            .field("synthesizer", &self.synthesizer.is_some())
+            .finish_non_exhaustive()
+    }
+}

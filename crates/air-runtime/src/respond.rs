@@ -1,0 +1,356 @@
+//! Does what an incident asks for, journals first, and verifies each phase on fresh facts.
+
+use std::sync::Arc;
+
+use air_core::{
+    effects::{Change, Effects},
+    fact::{Facts, Root, Roots},
+    guardrail::{Guardrail, Mode, Provenance},
+    id::IncidentId,
+    incident::{Action, Adopted, Directive, Incident, IncidentEvent, Input, Phase},
+    outcome::{Outcome, Verdict},
+    port::{Durability, Event, Record, Stream, SynthesisRequest},
+    question::QuestionKind,
+    rule::{Rule, RuleKind},
+    step::CompletedStep,
+};
+
+use crate::{
+    Ports,
+    facts::{History, Scene},
+    session::{RuntimeError, judge},
+};
+
+/// How far to drive an incident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// Containment and recovery are decided, one way or the other: the agent may be told.
+    RecoveryDecided,
+    /// Nothing is left that AIR can do by itself.
+    Rest,
+}
+
+/// What the session knows beyond the incident's own journal.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) task: &'a str,
+    pub(crate) agent: &'a str,
+    pub(crate) history: &'a History,
+}
+
+/// An incident with all that its journal refers to.
+struct Case {
+    rules: Vec<Arc<Rule>>,
+    step: CompletedStep,
+    effects: Effects,
+}
+
+/// Reads an incident from the journal.
+pub(crate) async fn load(ports: &Ports, id: &IncidentId) -> Result<Incident, RuntimeError> {
+    let records = ports.journal.read(&Stream::Incident(id.clone())).await?;
+    let events: Vec<IncidentEvent> = records
+        .into_iter()
+        .filter_map(|record| match record.event {
+            Event::Incident(event) => Some(event),
+            Event::Session(_) => None,
+        })
+        .collect();
+    Ok(Incident::replay(id.clone(), &events)?)
+}
+
+/// Works on an incident as far as `until`, or until a person or the agent is needed.
+pub(crate) async fn drive(
+    ports: &Ports,
+    context: &Context<'_>,
+    id: &IncidentId,
+    until: Until,
+) -> Result<Incident, RuntimeError> {
+    let mut incident = load(ports, id).await?;
+    let case = Case::load(ports, &incident).await?;
+    while let Some(directive) = incident.next() {
+        if until == Until::RecoveryDecided && directive == Directive::Eradicate {
+            break;
+        }
+        match directive {
+            Directive::Act { id, action } => {
+                record(ports, &mut incident, Input::Starting(id.clone())).await?;
+                let result = act(ports, &incident, &id, &action).await;
+                record(ports, &mut incident, Input::Finished(result)).await?;
+            }
+            Directive::Reconcile { id, action } => {
+                let input = if action.is_idempotent() {
+                    Input::Finished(act(ports, &incident, &id, &action).await)
+                } else {
+                    Input::Lost
+                };
+                record(ports, &mut incident, input).await?;
+            }
+            Directive::Verify(phase) => {
+                let input = case.verify(ports, context, &incident, phase).await;
+                record(ports, &mut incident, input).await?;
+            }
+            Directive::Eradicate => {
+                let input = case.eradicate(ports, context, &incident).await;
+                record(ports, &mut incident, input).await?;
+            }
+            Directive::Settle => record(ports, &mut incident, Input::Settle).await?,
+            Directive::AwaitAgent(_) | Directive::AwaitOperator => break,
+        }
+    }
+    Ok(incident)
+}
+
+/// Journals what `input` causes, then lets the incident follow.
+pub(crate) async fn record(
+    ports: &Ports,
+    incident: &mut Incident,
+    input: Input,
+) -> Result<(), RuntimeError> {
+    let events = incident.handle(input)?;
+    let at = ports.clock.now();
+    let records: Vec<Record> = events
+        .iter()
+        .map(|event| Record { at, event: Event::Incident(event.clone()) })
+        .collect();
+    let stream = Stream::Incident(incident.id().clone());
+    ports.journal.append(&stream, incident.revision(), &records, Durability::Power).await?;
+    for event in &events {
+        incident.apply(event);
+    }
+    Ok(())
+}
+
+async fn act(
+    ports: &Ports,
+    incident: &Incident,
+    id: &air_core::id::ActionId,
+    action: &Action,
+) -> Result<String, String> {
+    let workspace = &*ports.workspace;
+    let done = match action {
+        Action::Kill => workspace.kill().await,
+        Action::Isolate => workspace.isolate().await,
+        Action::Quarantine { paths } => workspace.quarantine(incident.id(), paths).await,
+        Action::Rollback => workspace.rollback(&incident.detection().checkpoint).await,
+        Action::Call { call, .. } => {
+            let mut call = call.clone();
+            call.id = id.as_str().into();
+            return match ports.tools.call(&call).await {
+                Ok(seen) => match seen.error {
+                    None => Ok(format!("called `{}`", call.tool)),
+                    Some(error) => Err(air_core::redact::redact(&error)),
+                },
+                Err(error) => Err(air_core::redact::redact(&error.to_string())),
+            };
+        }
+        Action::Impossible { why } => return Err(why.clone()),
+    };
+    done.map(|summary| air_core::redact::redact(&summary))
+        .map_err(|error| air_core::redact::redact(&error.to_string()))
+}
+
+/// Whether the rule's recovery can be proved: it says how, or speaks of what a response can change.
+pub(crate) fn is_restorable(rule: &Rule) -> bool {
+    let speaks_of_fresh = |reads: Roots| reads.without(Roots::FRESH) != reads;
+    match &rule.kind {
+        RuleKind::Incident { verify: Some(_), .. } => true,
+        RuleKind::Incident { .. } => match rule.decision.sufficient() {
+            Some(condition) => speaks_of_fresh(condition.reads()),
+            // Only a judge found it, and a judge can say whether it is restored.
+            None => true,
+        },
+        RuleKind::Guardrail { .. } => false,
+    }
+}
+
+impl Case {
+    async fn load(ports: &Ports, incident: &Incident) -> Result<Self, RuntimeError> {
+        let detection = incident.detection();
+        let broken = |why: String| RuntimeError::Broken {
+            subject: format!("incident {}", incident.id()),
+            why,
+        };
+        let mut rules = Vec::new();
+        for id in &detection.rules {
+            let text = read(ports, id).await?.ok_or_else(|| broken("a rule was erased".into()))?;
+            let text = String::from_utf8_lossy(&text);
+            rules.push(Arc::new(ports.rules.rule(&text).map_err(broken)?));
+        }
+        let step = read(ports, &detection.step).await?;
+        let step = step.ok_or_else(|| broken("the step was erased".into()))?;
+        let effects = read(ports, &detection.effects).await?;
+        let effects = effects.ok_or_else(|| broken("the effects were erased".into()))?;
+        Ok(Self {
+            rules,
+            step: serde_json::from_slice(&step).map_err(|error| broken(error.to_string()))?,
+            effects: serde_json::from_slice(&effects).map_err(|error| broken(error.to_string()))?,
+        })
+    }
+
+    async fn verify(
+        &self,
+        ports: &Ports,
+        context: &Context<'_>,
+        incident: &Incident,
+        phase: Phase,
+    ) -> Input {
+        let detection = incident.detection();
+        let scene = Scene {
+            ports,
+            session: &detection.session,
+            task: context.task,
+            agent: context.agent,
+            history: context.history,
+            step: &self.step.proposed,
+            after: Some((&self.step.observation, &detection.checkpoint)),
+        };
+        match phase {
+            Phase::Containment => self.stopped(&scene, incident).await,
+            Phase::Recovery | Phase::Eradication if detection.restorable => {
+                Input::Verified(self.restored(&scene).await)
+            }
+            Phase::Recovery | Phase::Eradication => Input::NotApplicable,
+        }
+    }
+
+    /// The harm has stopped: nothing that the step left runs any more, and what was taken out of
+    /// reach is out of reach.
+    async fn stopped(&self, scene: &Scene<'_>, incident: &Incident) -> Input {
+        let detection = incident.detection();
+        let nothing = |action: &&air_core::incident::PlannedAction| {
+            action.phase == Phase::Containment
+        };
+        if detection.response.iter().find(nothing).is_none() {
+            return Input::NotApplicable;
+        }
+        let fresh = scene.effects(&detection.checkpoint).await;
+        let taken: Vec<&String> = detection
+            .response
+            .iter()
+            .filter_map(|planned| match &planned.action {
+                Action::Quarantine { paths } => Some(paths),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        let still = fresh.files.items.iter().find(|file| {
+            file.change == Change::Created && taken.contains(&&file.path)
+        });
+        let running = fresh.processes.items.first();
+        let (outcome, why) = match (running, still, &fresh.processes.incomplete) {
+            (Some(process), ..) => (
+                Outcome::Unsatisfied,
+                air_core::redact::redact(&format!("still running: {}", process.argv.join(" "))),
+            ),
+            (None, Some(file), _) => {
+                (Outcome::Unsatisfied, format!("still within reach: {}", file.path))
+            }
+            (None, None, Some(why)) => (Outcome::undetermined(why.as_str()), String::new()),
+            (None, None, None) => (
+                Outcome::Satisfied,
+                "nothing that the step left is running or within reach".to_owned(),
+            ),
+        };
+        Input::Verified(Verdict::by_condition(outcome, why))
+    }
+
+    /// Every rule that held can be told not to hold any more, on fresh facts.
+    async fn restored(&self, scene: &Scene<'_>) -> Verdict {
+        let mut outcome = Outcome::Satisfied;
+        let mut proof = Vec::new();
+        let mut facts = scene.facts();
+        for rule in self.rules.iter().filter(|rule| is_restorable(rule)) {
+            let RuleKind::Incident { verify, .. } = &rule.kind else { continue };
+            let (condition, negated) = match (verify, rule.decision.sufficient()) {
+                (Some(verify), _) => (verify, false),
+                (None, Some(condition)) => (condition, true),
+                (None, None) => {
+                    let all: Roots = Root::ALL.into_iter().collect();
+                    supply(scene, &mut facts, all).await;
+                    let verdict = judge(scene.ports, QuestionKind::Restored, rule, &facts).await;
+                    proof.push(verdict.rationale);
+                    outcome = outcome.and(verdict.outcome);
+                    continue;
+                }
+            };
+            supply(scene, &mut facts, condition.reads()).await;
+            let answer = condition.evaluate(&facts);
+            outcome = outcome.and(if negated { answer.not() } else { answer });
+            let not = if negated { "no longer: " } else { "" };
+            proof.push(format!("{not}{}", condition.source()));
+        }
+        Verdict::by_condition(outcome, proof.join("; "))
+    }
+
+    async fn eradicate(
+        &self,
+        ports: &Ports,
+        context: &Context<'_>,
+        incident: &Incident,
+    ) -> Input {
+        let Some(synthesizer) = &ports.synthesizer else {
+            return Input::SynthesisOff;
+        };
+        let existing = match ports.guardrails.current().await {
+            Ok(existing) => existing,
+            Err(error) => return Input::SynthesisFailed(error.to_string()),
+        };
+        // A crash between storing a guardrail and journaling it leaves it stored.
+        let ours = existing.iter().find(|guardrail| {
+            matches!(&guardrail.provenance, Provenance::Synthesized { incident: of, .. } if of == incident.id())
+        });
+        if let Some(guardrail) = ours {
+            let (id, version) = (guardrail.id.clone(), guardrail.version);
+            return Input::Adopted(Adopted { id, version });
+        }
+        let Some(rule) = self.rules.first() else {
+            return Input::SynthesisFailed("no rule leads the incident".into());
+        };
+        let call = &self.step.proposed.call;
+        let code = ports.code.read(&call.tool, &call.arguments);
+        let benign = context.history.calls();
+        let request = SynthesisRequest {
+            incident,
+            rule,
+            step: &self.step,
+            code: &code,
+            effects: &self.effects,
+            benign: &benign,
+            existing: &existing,
+        };
+        let synthesis = match synthesizer.synthesize(request).await {
+            Ok(synthesis) => synthesis,
+            Err(error) => return Input::SynthesisFailed(error.to_string()),
+        };
+        // What cannot be read back would stop every later session from starting.
+        if let Err(why) = ports.rules.rule(&synthesis.text) {
+            return Input::SynthesisFailed(format!("the guardrail does not parse: {why}"));
+        }
+        let guardrail = Guardrail {
+            id: synthesis.id,
+            version: 1,
+            text: synthesis.text,
+            mode: Mode::Enforce,
+            provenance: Provenance::Synthesized {
+                incident: incident.id().clone(),
+                by: synthesis.by,
+            },
+            created_at: ports.clock.now(),
+        };
+        match ports.guardrails.put(&guardrail).await {
+            Ok(()) => Input::Adopted(Adopted { id: guardrail.id, version: guardrail.version }),
+            Err(error) => Input::SynthesisFailed(error.to_string()),
+        }
+    }
+}
+
+async fn supply(scene: &Scene<'_>, facts: &mut Facts, roots: Roots) {
+    scene.supply(facts, roots.without(facts.supplied()), None).await;
+}
+
+async fn read(
+    ports: &Ports,
+    id: &air_core::id::PayloadId,
+) -> Result<Option<Vec<u8>>, RuntimeError> {
+    Ok(ports.journal.payload(id).await?)
+}

@@ -1,0 +1,168 @@
+//! Goes on where a process ended: open steps are examined, incidents are driven to their rest.
+
+use air_core::{
+    id::{IncidentId, SessionId},
+    incident::{Classification, Incident, Input, Phase},
+    port::{Event, Stream},
+    session::{self, SessionEvent, Status},
+    step::ProposedStep,
+};
+
+use crate::{
+    Ports,
+    facts::History,
+    respond::{self, Context, Until},
+    session::{Opening, ReviewReply, RuntimeError, Session, Ticket, engine},
+};
+
+/// What became of a session that was resumed.
+#[derive(Debug)]
+pub struct Attention {
+    /// The session.
+    pub session: SessionId,
+    /// Steps that were running when the process ended, and were examined now.
+    pub examined: Vec<u32>,
+    /// Its incident, as it stands now.
+    pub incident: Option<Incident>,
+    /// Rules that could not be decided on the examined steps.
+    pub undetermined: Vec<air_core::evaluation::FindingRecord>,
+}
+
+/// What a person decides about an escalated incident.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Try the phase again.
+    Retry(Phase),
+    /// Close it, saying what it was.
+    Dismiss(Classification),
+    /// Leave it failed.
+    GiveUp(String),
+}
+
+impl Session {
+    /// Reads a session from the journal. `opening` gives rules and policy; task and agent are taken
+    /// from the journal.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be read or followed, or the rules cannot be loaded whole.
+    pub async fn reopen(ports: Ports, opening: Opening) -> Result<Self, RuntimeError> {
+        let id = opening.session;
+        let records = ports.journal.read(&Stream::Session(id.clone())).await?;
+        let events: Vec<SessionEvent> = records
+            .into_iter()
+            .filter_map(|record| match record.event {
+                Event::Session(event) => Some(event),
+                Event::Incident(_) => None,
+            })
+            .collect();
+        let Some(SessionEvent::Opened { task, agent, .. }) = events.first() else {
+            let subject = format!("session {id}");
+            return Err(RuntimeError::Broken { subject, why: "it was never opened".into() });
+        };
+        let task = ports.journal.payload(task).await?.unwrap_or_default();
+        Ok(Self {
+            engine: engine(&ports, opening.rules, opening.policy).await?,
+            machine: session::Session::replay(&events),
+            task: String::from_utf8_lossy(&task).into_owned(),
+            agent: agent.clone(),
+            // Earlier steps are in the journal as digests; what they did is not known any more.
+            history: History::forgotten(),
+            id,
+            ports,
+        })
+    }
+
+    /// Examines what a process that ended left open, and drives the incident to its rest.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be read, followed or written.
+    pub async fn resume(&mut self) -> Result<Attention, RuntimeError> {
+        let mut attention = Attention {
+            session: self.id.clone(),
+            examined: Vec::new(),
+            incident: None,
+            undetermined: Vec::new(),
+        };
+        for index in self.machine.open_steps().keys().copied().collect::<Vec<_>>() {
+            if *self.machine.status() != Status::Monitoring {
+                break;
+            }
+            attention.examined.push(index);
+            // The process may have ended between the detection and its link to the session.
+            if let Some(incident) = self.detected(index).await? {
+                attention.incident = Some(self.link(&incident, index).await?);
+                break;
+            }
+            match self.examine(index).await? {
+                ReviewReply::Incident(incident) => attention.incident = Some(*incident),
+                ReviewReply::Continue(notes) | ReviewReply::Held(notes) => {
+                    attention.undetermined.extend(notes);
+                }
+            }
+        }
+        if let Status::Responding { incident } | Status::Unresolved { incident } =
+            self.machine.status().clone()
+        {
+            attention.incident = Some(self.drive(&incident, Until::Rest).await?);
+        }
+        Ok(attention)
+    }
+
+    /// Carries out what a person decided about the session's escalated incident.
+    ///
+    /// # Errors
+    ///
+    /// If the incident does not admit it, or the journal fails.
+    pub async fn decide(
+        &mut self,
+        id: &IncidentId,
+        decision: Decision,
+    ) -> Result<Incident, RuntimeError> {
+        let mut incident = respond::load(&self.ports, id).await?;
+        let retry = matches!(decision, Decision::Retry(_));
+        let input = match decision {
+            Decision::Retry(phase) => Input::Resume(phase),
+            Decision::Dismiss(classification) => Input::Dismiss(classification),
+            Decision::GiveUp(why) => Input::GiveUp(why),
+        };
+        respond::record(&self.ports, &mut incident, input).await?;
+        if retry {
+            let event = SessionEvent::ResponseResumed { incident: id.clone() };
+            if self.machine.admits(&event).is_ok() {
+                self.record(event, air_core::port::Durability::Power).await?;
+            }
+        }
+        self.drive(id, Until::Rest).await
+    }
+
+    async fn examine(&mut self, index: u32) -> Result<ReviewReply, RuntimeError> {
+        let broken = |why: String| RuntimeError::Broken { subject: format!("step {index}"), why };
+        let Some(open) = self.machine.open_steps().get(&index).cloned() else {
+            return Err(broken("it is not open".into()));
+        };
+        let payload = self.ports.journal.payload(&open.step).await?;
+        let payload = payload.ok_or_else(|| broken("it was erased".into()))?;
+        let step: ProposedStep =
+            serde_json::from_slice(&payload).map_err(|error| broken(error.to_string()))?;
+        self.after_step(Ticket { step, checkpoint: open.checkpoint }, None).await
+    }
+
+    /// The incident that was already detected for a step, if any.
+    async fn detected(&self, index: u32) -> Result<Option<IncidentId>, RuntimeError> {
+        for stream in self.ports.journal.streams().await? {
+            let Stream::Incident(id) = stream else { continue };
+            let incident = respond::load(&self.ports, &id).await?;
+            let detection = incident.detection();
+            if detection.session == self.id && detection.index == index {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context { task: &self.task, agent: &self.agent, history: &self.history }
+    }
+}

@@ -1,0 +1,529 @@
+//! One host session: `before_step`, `after_step`, `idle`.
+
+use std::sync::Arc;
+
+use air_core::{
+    effects::Effects,
+    engine::Engine,
+    evaluation::{Advance, Decided, Evaluation, Finding, FindingRecord, Gate, Point, Review},
+    fact::{Facts, Root, Roots},
+    guardrail::Mode,
+    id::{CallId, CheckpointId, IncidentId, PayloadId, SessionId},
+    incident::{Detection, Incident, IncidentEvent, TransitionError},
+    outcome::{Outcome, Verdict},
+    policy::FailPolicy,
+    port::{Durability, Event, JournalError, Record, Stream, WorkspaceError},
+    question::Question,
+    rule::Rule,
+    ruleset::{DuplicateRuleError, Entry, RuleSet},
+    session::{self, SessionEvent, Status},
+    step::{Arguments, CompletedStep, Observation, ProposedStep, ToolCall},
+};
+
+use crate::{
+    Ports,
+    facts::{History, Scene},
+    plan,
+    respond::{self, Until},
+};
+
+/// A session could not go on. What was journaled stays; resume it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// The journal failed: nothing may run that it cannot record.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The workspace failed before the call: nothing may run that cannot be undone.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// A learned guardrail does not parse.
+    #[error("guardrail `{id}` cannot be read: {why}")]
+    Guardrail {
+        /// The guardrail.
+        id: air_core::id::GuardrailId,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Two rules share a name.
+    #[error(transparent)]
+    Duplicate(#[from] DuplicateRuleError),
+    /// The journal holds what no AIR writes.
+    #[error("journal of {subject} cannot be followed: {why}")]
+    Broken {
+        /// The session or incident.
+        subject: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The event does not fit the session.
+    #[error(transparent)]
+    Session(#[from] session::SessionError),
+    /// The event does not fit the incident.
+    #[error(transparent)]
+    Incident(#[from] TransitionError),
+}
+
+/// How a session begins.
+#[derive(Debug, Clone)]
+pub struct Opening {
+    /// The session's id, minted by the host or by [`air_core::port::Ids`].
+    pub session: SessionId,
+    /// The task that the agent was given.
+    pub task: String,
+    /// The agent's name.
+    pub agent: String,
+    /// The authored rules.
+    pub rules: Vec<Rule>,
+    /// Digest of their text.
+    pub rules_digest: String,
+    /// What undetermined answers do.
+    pub policy: FailPolicy,
+}
+
+/// Leave to run one call. Give it back to [`Session::after_step`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ticket {
+    /// The step.
+    pub step: ProposedStep,
+    /// The state before it.
+    pub checkpoint: CheckpointId,
+}
+
+/// Whether a call may run.
+#[derive(Debug)]
+pub enum GateReply {
+    /// It may. The notes are for the agent and the person.
+    Run {
+        /// Leave to run it.
+        ticket: Box<Ticket>,
+        /// Guardrails that warn, or could not be decided and were let pass.
+        notes: Vec<FindingRecord>,
+    },
+    /// It may not.
+    Refused {
+        /// Guardrails that hold or could not be decided; empty where the session is over or held.
+        findings: Vec<Finding>,
+        /// For the agent: why, and a way forward where there is one.
+        message: String,
+    },
+}
+
+/// What the step was found to be.
+#[derive(Debug)]
+pub enum ReviewReply {
+    /// No incident. AIR rules that could not be decided are named.
+    Continue(Vec<FindingRecord>),
+    /// A critical rule could not be decided: no further call before a person has looked.
+    Held(Vec<FindingRecord>),
+    /// An incident; containment and recovery are decided, and the task is over.
+    Incident(Box<Incident>),
+}
+
+/// One session of a guarded agent.
+#[derive(Debug)]
+pub struct Session {
+    pub(crate) ports: Ports,
+    pub(crate) engine: Engine,
+    pub(crate) id: SessionId,
+    pub(crate) task: String,
+    pub(crate) agent: String,
+    pub(crate) machine: session::Session,
+    pub(crate) history: History,
+}
+
+/// The authored rules and the guardrails in force.
+///
+/// # Errors
+///
+/// If the store cannot be read, a guardrail does not parse, or two rules share a name.
+pub(crate) async fn engine(
+    ports: &Ports,
+    rules: Vec<Rule>,
+    policy: FailPolicy,
+) -> Result<Engine, RuntimeError> {
+    let authored =
+        rules.into_iter().map(|rule| Entry { rule: Arc::new(rule), mode: Mode::Enforce });
+    let mut entries: Vec<Entry> = authored.collect();
+    for guardrail in ports.guardrails.current().await? {
+        if guardrail.mode == Mode::Retired {
+            continue;
+        }
+        let rule = ports
+            .rules
+            .rule(&guardrail.text)
+            .map_err(|why| RuntimeError::Guardrail { id: guardrail.id, why })?;
+        entries.push(Entry { rule: Arc::new(rule), mode: guardrail.mode });
+    }
+    let engine = Engine::new(RuleSet::new(entries)?, policy);
+    Ok(if ports.judge.is_some() { engine.judged() } else { engine })
+}
+
+impl Session {
+    /// Begins a session, and journals that it did.
+    ///
+    /// # Errors
+    ///
+    /// If the rules cannot be loaded whole or the journal cannot be written.
+    pub async fn open(ports: Ports, opening: Opening) -> Result<Self, RuntimeError> {
+        let engine = engine(&ports, opening.rules, opening.policy).await?;
+        let task = ports.journal.put_payload(opening.task.as_bytes()).await?;
+        let mut session = Self {
+            engine,
+            id: opening.session,
+            task: opening.task,
+            agent: opening.agent.clone(),
+            machine: session::Session::default(),
+            history: History::default(),
+            ports,
+        };
+        let tier = session.ports.workspace.tier();
+        let rules = opening.rules_digest;
+        let event = SessionEvent::Opened { task, agent: opening.agent, tier, rules };
+        session.record(event, Durability::Process).await?;
+        Ok(session)
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Where it stands.
+    pub fn status(&self) -> &Status {
+        self.machine.status()
+    }
+
+    /// The agent is about to run a tool: may it?
+    ///
+    /// # Errors
+    ///
+    /// If the step could not be journaled or its state not remembered: then it must not run.
+    pub async fn before_step(
+        &mut self,
+        call: CallId,
+        plan: String,
+        tool: String,
+        arguments: Arguments,
+    ) -> Result<GateReply, RuntimeError> {
+        if let Some(message) = self.closed() {
+            return Ok(GateReply::Refused { findings: Vec::new(), message });
+        }
+        let step = ProposedStep {
+            session: self.id.clone(),
+            index: self.machine.last_index() + 1,
+            plan,
+            call: ToolCall { id: call, tool, arguments },
+        };
+        let evaluation = self.engine.before_step(&step.call.tool);
+        let mut notes = Vec::new();
+        if !evaluation.is_empty() {
+            let scene = self.scene(&step, None);
+            let mut facts = scene.facts();
+            let decided = decide(&scene, evaluation, &mut facts, None).await;
+            let gate = self.asked(&step, decided.decision, &decided).await;
+            notes = records(decided.hits.iter().chain(&decided.undetermined));
+            if gate != Gate::Allow || !notes.is_empty() || !decided.shadow.is_empty() {
+                let event = SessionEvent::Gated {
+                    index: step.index,
+                    tool: step.call.tool.clone(),
+                    gate,
+                    hits: records(&decided.hits),
+                    undetermined: records(&decided.undetermined),
+                    shadow: records(&decided.shadow),
+                };
+                self.record(event, Durability::Process).await?;
+            }
+            if gate == Gate::Block {
+                let message = refusal(&decided.hits, &decided.undetermined);
+                let findings = decided.hits.into_iter().chain(decided.undetermined).collect();
+                return Ok(GateReply::Refused { findings, message });
+            }
+        }
+        let checkpoint = self.ports.workspace.checkpoint().await?;
+        let payload = payload(&self.ports, &step).await?;
+        // A tool that nobody knows may do anything.
+        let side_effects =
+            self.ports.tools.tool(&step.call.tool).is_none_or(|tool| tool.side_effects);
+        let durability = if side_effects { Durability::Power } else { Durability::Process };
+        let event = SessionEvent::StepStarted {
+            index: step.index,
+            call: step.call.id.clone(),
+            tool: step.call.tool.clone(),
+            step: payload,
+            checkpoint: checkpoint.clone(),
+        };
+        self.record(event, durability).await?;
+        Ok(GateReply::Run { ticket: Box::new(Ticket { step, checkpoint }), notes })
+    }
+
+    /// The call came back, failed, or was cut off: what was it?
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be written; the session must not go on then.
+    pub async fn after_step(
+        &mut self,
+        ticket: Ticket,
+        observation: Option<Observation>,
+    ) -> Result<ReviewReply, RuntimeError> {
+        let Ticket { step, checkpoint } = ticket;
+        let completed = CompletedStep { proposed: step, observation };
+        let scene = self.scene(&completed.proposed, Some((&completed.observation, &checkpoint)));
+        let effects = scene.effects(&checkpoint).await;
+        let evaluation = self.engine.after_step(&completed.proposed.call.tool);
+        let mut facts = scene.facts();
+        let decided = decide(&scene, evaluation, &mut facts, Some(&effects)).await;
+        if decided.decision == Review::Respond {
+            let incident =
+                self.open_incident(&completed, &checkpoint, &effects, &mut facts, &decided).await?;
+            return Ok(ReviewReply::Incident(Box::new(incident)));
+        }
+        let undetermined = records(&decided.undetermined);
+        let event = SessionEvent::StepReviewed {
+            index: completed.proposed.index,
+            review: decided.decision,
+            undetermined: undetermined.clone(),
+            shadow: records(&decided.shadow),
+        };
+        self.record(event, Durability::Process).await?;
+        self.history.push(&completed, effects);
+        Ok(match decided.decision {
+            Review::Ask => ReviewReply::Held(undetermined),
+            Review::Continue | Review::Respond => ReviewReply::Continue(undetermined),
+        })
+    }
+
+    /// The agent has nothing to do: work that is not on its path is done now, such as eradication.
+    /// Returns the incident if one is open.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be written.
+    pub async fn idle(&mut self) -> Result<Option<Incident>, RuntimeError> {
+        let Status::Responding { incident } = self.machine.status().clone() else {
+            return Ok(None);
+        };
+        self.drive(&incident, Until::Rest).await.map(Some)
+    }
+
+    /// The agent has finished its task.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be written.
+    pub async fn end(&mut self) -> Result<(), RuntimeError> {
+        if *self.machine.status() == Status::Monitoring {
+            self.record(SessionEvent::TaskEnded, Durability::Process).await?;
+        }
+        Ok(())
+    }
+
+    /// Why no call is accepted, if none is.
+    fn closed(&self) -> Option<String> {
+        match self.machine.status() {
+            Status::Monitoring if self.machine.held() => {
+                Some("the session is held until a person has looked at it".into())
+            }
+            Status::Monitoring => None,
+            Status::Responding { incident } | Status::Unresolved { incident } => {
+                Some(format!("the task was ended by incident {incident}"))
+            }
+            Status::Terminated => Some("the task is over".into()),
+        }
+    }
+
+    async fn open_incident(
+        &mut self,
+        step: &CompletedStep,
+        checkpoint: &CheckpointId,
+        effects: &Effects,
+        facts: &mut Facts,
+        decided: &Decided<Review>,
+    ) -> Result<Incident, RuntimeError> {
+        let scene = self.scene(&step.proposed, Some((&step.observation, checkpoint)));
+        // Call templates may read anything.
+        let missing: Roots = Root::ALL.into_iter().collect();
+        scene.supply(facts, missing.without(facts.supplied()), Some(effects)).await;
+        let response = plan::response(&decided.hits, effects, facts, &*self.ports.tools);
+        let mut rules = Vec::new();
+        for finding in &decided.hits {
+            rules.push(self.ports.journal.put_payload(finding.rule.source.as_bytes()).await?);
+        }
+        let detection = Detection {
+            session: self.id.clone(),
+            index: step.proposed.index,
+            tool: step.proposed.call.tool.clone(),
+            findings: records(&decided.hits),
+            rules,
+            step: payload(&self.ports, step).await?,
+            effects: payload(&self.ports, effects).await?,
+            evidence: plan::evidence(effects),
+            checkpoint: checkpoint.clone(),
+            tier: self.ports.workspace.tier(),
+            response,
+            restorable: decided.hits.iter().any(|finding| respond::is_restorable(&finding.rule)),
+        };
+        let id = self.ports.ids.incident();
+        let record = Record {
+            at: self.ports.clock.now(),
+            event: Event::Incident(IncidentEvent::Detected(detection)),
+        };
+        let stream = Stream::Incident(id.clone());
+        self.ports.journal.append(&stream, 0, &[record], Durability::Power).await?;
+        self.link(&id, step.proposed.index).await
+    }
+
+    /// Ends the task for an incident that is journaled, and responds to it.
+    pub(crate) async fn link(
+        &mut self,
+        id: &IncidentId,
+        index: u32,
+    ) -> Result<Incident, RuntimeError> {
+        let event = SessionEvent::ResponseStarted { incident: id.clone(), index };
+        self.record(event, Durability::Power).await?;
+        self.drive(id, Until::RecoveryDecided).await
+    }
+
+    /// Works on the incident, and lets the session follow.
+    pub(crate) async fn drive(
+        &mut self,
+        id: &IncidentId,
+        until: Until,
+    ) -> Result<Incident, RuntimeError> {
+        let incident = respond::drive(&self.ports, &self.context(), id, until).await?;
+        let event = match incident.state() {
+            state if state.is_terminal() => SessionEvent::ResponseEnded { incident: id.clone() },
+            air_core::incident::State::Escalated(_) => {
+                SessionEvent::ResponseEscalated { incident: id.clone() }
+            }
+            _ => return Ok(incident),
+        };
+        if self.machine.admits(&event).is_ok() {
+            self.record(event, Durability::Power).await?;
+        }
+        Ok(incident)
+    }
+
+    pub(crate) fn scene<'a>(
+        &'a self,
+        step: &'a ProposedStep,
+        after: Option<(&'a Option<Observation>, &'a CheckpointId)>,
+    ) -> Scene<'a> {
+        Scene {
+            ports: &self.ports,
+            session: &self.id,
+            task: &self.task,
+            agent: &self.agent,
+            history: &self.history,
+            step,
+            after,
+        }
+    }
+
+    pub(crate) async fn record(
+        &mut self,
+        event: SessionEvent,
+        durability: Durability,
+    ) -> Result<(), RuntimeError> {
+        self.machine.admits(&event)?;
+        let record =
+            Record { at: self.ports.clock.now(), event: Event::Session(event.clone()) };
+        let stream = Stream::Session(self.id.clone());
+        let expected = self.machine.revision();
+        self.ports.journal.append(&stream, expected, &[record], durability).await?;
+        self.machine.apply(&event);
+        Ok(())
+    }
+
+    /// The gate after a person was asked, where one is to be asked. Nobody there: blocked.
+    async fn asked(&self, step: &ProposedStep, gate: Gate, decided: &Decided<Gate>) -> Gate {
+        if gate != Gate::Ask {
+            return gate;
+        }
+        let why = refusal(&decided.hits, &decided.undetermined);
+        let question = format!("let `{}` run? {why}", step.call.tool);
+        match self.ports.operator.approve(&question).await {
+            Some(true) => Gate::Allow,
+            Some(false) | None => Gate::Block,
+        }
+    }
+}
+
+/// Supplies facts and answers until the evaluation is decided.
+pub(crate) async fn decide<P: Point>(
+    scene: &Scene<'_>,
+    mut evaluation: Evaluation<P>,
+    facts: &mut Facts,
+    effects: Option<&Effects>,
+) -> Decided<P::Decision> {
+    loop {
+        match evaluation.advance(facts) {
+            Advance::Need(roots) => scene.supply(facts, roots, effects).await,
+            Advance::Ask(questions) => {
+                for (at, rule) in questions {
+                    let verdict = judge(scene.ports, P::QUESTION, &rule, facts).await;
+                    evaluation.answer(at, verdict);
+                }
+            }
+            Advance::Decided(decided) => return decided,
+        }
+    }
+}
+
+/// Asks the judge. One that is absent or fails could not tell.
+pub(crate) async fn judge(
+    ports: &Ports,
+    kind: air_core::question::QuestionKind,
+    rule: &Rule,
+    facts: &Facts,
+) -> Verdict {
+    let undetermined =
+        |why: String| Verdict::by_condition(Outcome::undetermined(why), "the judge did not answer");
+    match &ports.judge {
+        Some(judge) => match judge.judge(Question { kind, rule, facts }).await {
+            Ok(verdict) => verdict,
+            Err(error) => undetermined(error.to_string()),
+        },
+        None => undetermined("no judge is configured".into()),
+    }
+}
+
+pub(crate) fn records<'a>(
+    findings: impl IntoIterator<Item = &'a Finding>,
+) -> Vec<FindingRecord> {
+    findings.into_iter().map(Finding::record).collect()
+}
+
+/// Keeps `content` beside the journal, as JSON.
+async fn payload(
+    ports: &Ports,
+    content: &impl serde::Serialize,
+) -> Result<PayloadId, RuntimeError> {
+    let json = serde_json::to_vec(content)
+        .map_err(|error| JournalError::Unusable(format!("cannot be written as JSON: {error}")))?;
+    Ok(ports.journal.put_payload(&json).await?)
+}
+
+/// What an agent is told when its call is refused.
+fn refusal(hits: &[Finding], undetermined: &[Finding]) -> String {
+    let hit = hits.iter().map(|finding| {
+        let rule = &finding.rule;
+        let check = rule.check.split_whitespace().collect::<Vec<_>>().join(" ");
+        let instead = match &rule.kind {
+            air_core::rule::RuleKind::Guardrail { instead: Some(instead), .. } => {
+                format!(" Instead: {}", instead.split_whitespace().collect::<Vec<_>>().join(" "))
+            }
+            _ => String::new(),
+        };
+        format!("guardrail @{}: {check}{instead}", rule.name)
+    });
+    let unknown = undetermined.iter().map(|finding| {
+        let why = match &finding.verdict.outcome {
+            Outcome::Undetermined(why) => why.as_ref(),
+            Outcome::Satisfied | Outcome::Unsatisfied => "",
+        };
+        format!("guardrail @{} could not be decided: {why}", finding.rule.name)
+    });
+    hit.chain(unknown).collect::<Vec<_>>().join("; ")
+}
