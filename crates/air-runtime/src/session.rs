@@ -189,6 +189,16 @@ impl Session {
         &self.id
     }
 
+    /// How well its workspace contains.
+    pub fn tier(&self) -> air_core::port::Tier {
+        self.ports.workspace.tier()
+    }
+
+    /// Position of the next step, from 1.
+    pub fn next_index(&self) -> u32 {
+        self.machine.last_index() + 1
+    }
+
     /// Where it stands.
     pub fn status(&self) -> &Status {
         self.machine.status()
@@ -211,7 +221,7 @@ impl Session {
         }
         let step = ProposedStep {
             session: self.id.clone(),
-            index: self.machine.last_index() + 1,
+            index: self.next_index(),
             plan,
             call: ToolCall { id: call, tool, arguments },
         };

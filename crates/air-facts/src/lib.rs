@@ -1,0 +1,18 @@
+//! What the source code in a call does, and which labels a path has. Pure: text in, facts out.
+//!
+//! Source comes from an agent and is hostile. Whatever the parsers do not see through is a reason in
+//! [`air_core::code::CodeFacts::incomplete`], never silence: absence from a list that is said to be
+//! whole must prove something.
+#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod collect;
+mod escape;
+pub mod labels;
+pub mod python;
+mod reader;
+pub mod shell;
+mod syntax;
+mod words;
+
+pub use labels::{LabelError, LabelTable};
+pub use reader::{Carries, CodeParser};

@@ -1,0 +1,92 @@
+//! Which argument of which tool carries source.
+
+use std::collections::BTreeMap;
+
+use air_core::{code::CodeFacts, port::CodeReader, step::Arguments};
+
+use crate::{python, shell};
+
+/// What an argument holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carries {
+    /// Python source.
+    Python,
+    /// Shell source.
+    Shell,
+    /// The path of a file.
+    Path,
+}
+
+/// The tools that AIR knows by their canonical names.
+const TOOLS: [(&str, &str, Carries); 7] = [
+    ("python_repl", "code", Carries::Python),
+    ("bash", "command", Carries::Shell),
+    ("shell.exec", "command", Carries::Shell),
+    ("write_file", "path", Carries::Path),
+    ("read_file", "path", Carries::Path),
+    ("delete_file", "path", Carries::Path),
+    ("list_files", "path", Carries::Path),
+];
+
+/// Reads the source that calls carry.
+#[derive(Debug, Clone)]
+pub struct CodeParser {
+    tools: BTreeMap<String, Vec<(String, Carries)>>,
+}
+
+impl CodeParser {
+    /// A parser that knows the canonical tools.
+    pub fn new() -> Self {
+        let tools = TOOLS.into_iter();
+        tools.fold(Self { tools: BTreeMap::new() }, |parser, (tool, argument, carries)| {
+            parser.with_tool(tool, argument, carries)
+        })
+    }
+
+    /// This parser, knowing that `argument` of `tool` carries source or a path. A tool may have one
+    /// argument with source, and any number with paths; what was known of the argument is replaced.
+    #[must_use]
+    pub fn with_tool(mut self, tool: &str, argument: &str, carries: Carries) -> Self {
+        let arguments = self.tools.entry(tool.to_owned()).or_default();
+        arguments.retain(|(name, known)| {
+            name != argument && (carries == Carries::Path || *known == Carries::Path)
+        });
+        arguments.push((argument.to_owned(), carries));
+        self
+    }
+
+    /// The facts of the call's code-bearing argument; without a language where it has none.
+    pub fn read(&self, tool: &str, arguments: &Arguments) -> CodeFacts {
+        let carriers = self.tools.get(tool).map(Vec::as_slice).unwrap_or_default();
+        let mut facts = CodeFacts::default();
+        let mut mentioned = Vec::new();
+        let mut wrong = Vec::new();
+        for (name, carries) in carriers {
+            let value = arguments.get(name);
+            match (carries, value.map(|value| value.as_str())) {
+                (Carries::Python, Some(Some(source))) => facts = python::read(source),
+                (Carries::Shell, Some(Some(source))) => facts = shell::read(source),
+                (Carries::Path, Some(Some(path))) => mentioned.push(path.to_owned()),
+                (_, Some(None)) => wrong.push(format!("argument `{name}` is no text")),
+                // A path may have a default; source has none.
+                (Carries::Path, None) => {}
+                (_, None) => wrong.push(format!("argument `{name}` is missing")),
+            }
+        }
+        facts.paths.extend(mentioned);
+        facts.incomplete.extend(wrong);
+        facts
+    }
+}
+
+impl CodeReader for CodeParser {
+    fn read(&self, tool: &str, arguments: &Arguments) -> CodeFacts {
+        Self::read(self, tool, arguments)
+    }
+}
+
+impl Default for CodeParser {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,104 @@
+//! Source that is meant to break its reader.
+
+use std::time::{Duration, Instant};
+
+use air_core::code::CodeFacts;
+use proptest::prelude::*;
+
+const READERS: [fn(&str) -> CodeFacts; 2] = [air_facts::python::read, air_facts::shell::read];
+
+#[test]
+fn huge_nested_and_odd_sources_are_incomplete_soon() {
+    let nested = |open: &str, close: &str| open.repeat(10_000) + "x" + &close.repeat(10_000);
+    let sources = [
+        "x".repeat(5 << 20),
+        "f('a')\0".to_owned(),
+        nested("(", ")"),
+        nested("f(", ")"),
+        nested("[", "]"),
+        nested("$(", ")"),
+        nested("{", "}"),
+        nested("'", "\""),
+        "(".repeat(10_000),
+        "$(".repeat(10_000),
+        "\"$(".repeat(10_000),
+        "if x:\n".repeat(10_000),
+        format!("x{}", ".a()".repeat(10_000)),
+        format!("f{}", "()".repeat(10_000)),
+        format!("f({})", "'a' + ".repeat(10_000)),
+    ];
+    for source in &sources {
+        for read in READERS {
+            let start = Instant::now();
+            drop(read(source));
+            let shown: String = source.chars().take(20).collect();
+            assert!(
+                start.elapsed() < Duration::from_secs(10),
+                "{shown} takes {:?}",
+                start.elapsed()
+            );
+        }
+    }
+    assert_eq!(
+        air_facts::python::read(&sources[0]).incomplete,
+        ["source of 5242880 bytes is too long to parse"]
+    );
+    assert_eq!(air_facts::python::read(&sources[1]).incomplete, ["source holds a NUL byte"]);
+    assert!(!air_facts::python::read(&sources[2]).incomplete.is_empty());
+    assert!(!air_facts::shell::read(&sources[5]).incomplete.is_empty());
+}
+
+#[test]
+fn long_flat_sources_are_read_soon() {
+    for read in READERS {
+        let start = Instant::now();
+        let facts = read(&"f(x)\n".repeat(100_000));
+        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+        assert!(facts.incomplete.is_empty(), "{:?}", facts.incomplete);
+    }
+}
+
+#[test]
+fn source_within_source_ends() {
+    let mut source = "ls".to_owned();
+    for _ in 0..8 {
+        source = format!("bash -c {}", quote(&source));
+    }
+    let facts = air_facts::shell::read(&source);
+    assert!(facts.incomplete.iter().any(|reason| reason.contains("nested too deeply")));
+}
+
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_text_is_read(text in any::<String>()) {
+        for read in READERS {
+            drop(read(&text));
+        }
+    }
+
+    #[test]
+    fn any_mix_of_tokens_is_read(tokens in prop::collection::vec(prop::sample::select(vec![
+        "os.system", "exec", "(", ")", "[", "]", "{", "}", "'", "\"", "\"\"\"", "f'", "\\", "$", "$(",
+        "`", "<<EOF", "EOF", "\n", " ", "#", ";", "|", "&", ">", "import ", "from ", " as ", "=", "+",
+        "é", "\u{0}", "a", "/etc", ":", "://", "lambda", "bash -c ", "eval ", "sudo ", "find -exec ", "-",
+    ]), 0..60)) {
+        let text = tokens.concat();
+        for read in READERS {
+            drop(read(&text));
+        }
+    }
+
+    #[test]
+    fn literals_keep_their_text(text in "[ -&(-~é]*") {
+        let facts = air_facts::python::read(&format!("f({text:?})"));
+        prop_assert_eq!(&facts.calls[0].args[0], &text);
+        let facts = air_facts::shell::read(&format!("f {}", quote(&text)));
+        prop_assert_eq!(&facts.calls[0].args[0], &text);
+    }
+}

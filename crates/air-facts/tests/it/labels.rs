@@ -1,0 +1,78 @@
+//! The table of labels.
+
+use air_core::fact::PathLabels;
+use air_facts::LabelTable;
+
+fn labels(path: &str) -> String {
+    LabelTable::built_in().unwrap().labels(path).join(" ")
+}
+
+#[test]
+fn paths_have_labels() {
+    for (path, expected) in [
+        ("/etc/passwd", "credential system"),
+        ("/etc//./x/../shadow", "credential system"),
+        ("/../etc/passwd", "credential system"),
+        ("../../etc/passwd", "credential system"),
+        ("/proc/self/root/etc/passwd", "credential system"),
+        ("/etc", "system"),
+        ("/etc/hosts", "system"),
+        (".env", "credential"),
+        ("/workspace/app/.env.production", "credential"),
+        ("/workspace/.env.example", ""),
+        ("~/.aws/credentials", "credential"),
+        ("/home/u/.ssh/id_rsa", "credential private-key ssh"),
+        ("/home/u/.ssh/id_rsa.pub", "ssh"),
+        ("certs/server.key", "credential private-key"),
+        ("/root/.bashrc", "persistence shell-startup system"),
+        ("~/.bashrc", "persistence shell-startup"),
+        ("/etc/cron.d/x", "persistence system"),
+        ("/workspace/.git/HEAD", "git-internal"),
+        (".git/hooks/pre-commit", "git-internal persistence"),
+        ("/var/log/syslog", "log"),
+        ("/workspace/README.md", ""),
+        ("/workspace/etc/passwd", ""),
+        ("/dev/null", ""),
+        ("", ""),
+    ] {
+        assert_eq!(labels(path), expected, "{path}");
+    }
+}
+
+#[test]
+fn known_paths_are_whole() {
+    let table = LabelTable::built_in().unwrap();
+    let known = table.known_paths();
+    assert!(known.contains(&"/etc/passwd") && known.contains(&"/etc/shadow"));
+    assert!(known.iter().all(|path| path.starts_with('/') && !path.contains('*')));
+}
+
+#[test]
+fn users_add_and_replace_entries() {
+    let text = r#"
+[[entry]]
+name = "payroll"
+labels = ["personal"]
+patterns = ["/srv/payroll/**", "*.payroll"]
+
+[[entry]]
+name = "log"
+labels = []
+patterns = []
+"#;
+    let table = LabelTable::with_user(text).unwrap();
+    assert_eq!(table.labels("a/b.payroll").join(" "), "personal");
+    assert_eq!(table.labels("/srv/payroll").join(" "), "personal");
+    assert_eq!(table.labels("/var/log/syslog").join(" "), "");
+    assert_eq!(table.labels("/etc/passwd").join(" "), "credential system");
+}
+
+#[test]
+fn errors_name_their_line() {
+    let error = |text: &str| LabelTable::with_user(text).unwrap_err().to_string();
+    let bad_pattern =
+        error("[[entry]]\nname = \"x\"\nlabels = []\npatterns = [\n  \"a\",\n  \"[\",\n]\n");
+    insta::assert_snapshot!(bad_pattern, @"line 6: pattern `[`: unclosed character class; missing ']'");
+    assert!(error("[[entry]]\nname = \"x\"\nlabel = []\n").starts_with("line 3: unknown field"));
+    assert!(error("\n\nx").starts_with("line 3: "));
+}

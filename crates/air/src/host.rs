@@ -1,0 +1,138 @@
+//! A host whose tools are AIR's own: asks before each call, runs it, and has it examined.
+
+use std::{fs::File, sync::Arc};
+
+use air_core::{
+    evaluation::FindingRecord,
+    incident::Incident,
+    port::{ToolBox as _, ToolError},
+    step::{Arguments, Observation},
+};
+use air_runtime::{GateReply, ReviewReply, RuntimeError, Session};
+use air_workspace::Tools;
+
+/// A session with its tools.
+#[derive(Debug)]
+pub struct Host {
+    session: Session,
+    tools: Arc<Tools>,
+    tier: air_core::port::Tier,
+    /// Keeps other processes away from the session while it is open.
+    _lock: File,
+}
+
+/// What became of one step.
+#[derive(Debug)]
+pub enum StepOutcome {
+    /// It ran, and nothing was found.
+    Ran {
+        /// What the tool returned.
+        observation: Observation,
+        /// Rules that warn or could not be decided.
+        notes: Vec<FindingRecord>,
+    },
+    /// It ran, and the session is held until a person has looked.
+    Held {
+        /// What the tool returned.
+        observation: Observation,
+        /// Rules that could not be decided.
+        notes: Vec<FindingRecord>,
+    },
+    /// It did not run.
+    Refused {
+        /// The guardrails; empty where the session is over or held.
+        findings: Vec<FindingRecord>,
+        /// For the agent.
+        message: String,
+    },
+    /// It ran and is an incident; the task is over.
+    Incident {
+        /// What the tool returned.
+        observation: Observation,
+        /// Containment and recovery are decided.
+        incident: Box<Incident>,
+    },
+}
+
+impl Host {
+    pub(crate) fn new(session: Session, tools: Arc<Tools>, lock: File) -> Self {
+        let tier = session.tier();
+        Self { session, tools, tier, _lock: lock }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// How well the workspace contains.
+    pub fn tier(&self) -> air_core::port::Tier {
+        self.tier
+    }
+
+    /// The tools.
+    pub fn tools(&self) -> &Tools {
+        &self.tools
+    }
+
+    /// One step of the agent: plan, tool, arguments.
+    ///
+    /// # Errors
+    ///
+    /// If the journal or the workspace failed: the session must not go on.
+    pub async fn step(
+        &mut self,
+        plan: &str,
+        tool: &str,
+        arguments: Arguments,
+    ) -> Result<StepOutcome, RuntimeError> {
+        let call = format!("{}.{}", self.session.id(), self.session.next_index());
+        let reply = self
+            .session
+            .before_step(call.as_str().into(), plan.into(), tool.into(), arguments)
+            .await?;
+        let (ticket, mut notes) = match reply {
+            GateReply::Run { ticket, notes } => (ticket, notes),
+            GateReply::Refused { findings, message } => {
+                let findings = findings.iter().map(air_core::evaluation::Finding::record).collect();
+                return Ok(StepOutcome::Refused { findings, message });
+            }
+        };
+        let (observation, seen) = match self.tools.call(&ticket.step.call).await {
+            Ok(observation) => (observation, true),
+            // What is lost may have run: its return was not seen, and its effects are examined.
+            Err(error) => {
+                let seen = !matches!(error, ToolError::Lost(_));
+                let error = Some(error.to_string());
+                (Observation { content: String::new(), error, duration_ms: 0 }, seen)
+            }
+        };
+        let reported = seen.then(|| observation.clone());
+        Ok(match self.session.after_step(*ticket, reported).await? {
+            ReviewReply::Continue(more) => {
+                notes.extend(more);
+                StepOutcome::Ran { observation, notes }
+            }
+            ReviewReply::Held(notes) => StepOutcome::Held { observation, notes },
+            ReviewReply::Incident(incident) => StepOutcome::Incident { observation, incident },
+        })
+    }
+
+    /// Does what is not on the agent's path, such as eradication. The incident, if one is open.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be written.
+    pub async fn idle(&mut self) -> Result<Option<Incident>, RuntimeError> {
+        self.session.idle().await
+    }
+
+    /// The agent has finished its task.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be written.
+    pub async fn end(&mut self) -> Result<(), RuntimeError> {
+        self.session.end().await
+    }
+}

@@ -1,0 +1,248 @@
+//! AIR as a library: the one place where ports meet their implementations.
+//!
+//! [`Air::open`] opens the store of one workspace. [`Air::host`] begins a session whose tools run in
+//! AIR's sandbox; [`Air::resume`] goes on where a process ended. The store's reading side is in
+//! [`records`].
+
+mod adapters;
+mod host;
+pub mod records;
+mod settings;
+
+use std::{path::PathBuf, sync::Arc};
+
+use air_core::{
+    fact::PathLabels,
+    id::{IncidentId, SessionId},
+    incident::Incident,
+    port::{Ids as _, Journal as _, Operator, Stream},
+    session::Status,
+};
+use air_facts::{CodeParser, LabelTable};
+use air_journal::SqliteJournal;
+use air_runtime::{Opening, Ports, Session};
+use air_synth::ExactSynthesizer;
+use air_workspace::{LocalWorkspace, SandboxConfig, Tools};
+
+pub use adapters::{LangRules, Nobody, RandomIds, SystemClock};
+pub use air_runtime::{Attention, Decision, GateReply, ReviewReply, RuntimeError};
+pub use host::{Host, StepOutcome};
+pub use settings::Settings;
+
+/// AIR could not do it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AirError {
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Store(#[from] air_journal::OpenError),
+    /// The workspace cannot be opened: the message says what would make it so.
+    #[error(transparent)]
+    Workspace(#[from] air_workspace::OpenError),
+    /// A session failed.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// The session is in use by another process.
+    #[error("session {0} is in use by another process; wait until it ends")]
+    InUse(SessionId),
+    /// A file of the store could not be used.
+    #[error("`{}`: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// No session of that name has been journaled.
+    #[error("unknown session {0}")]
+    UnknownSession(SessionId),
+}
+
+impl From<air_core::port::JournalError> for AirError {
+    fn from(error: air_core::port::JournalError) -> Self {
+        Self::Runtime(error.into())
+    }
+}
+
+/// The store of one workspace, and the settings to work on it.
+#[derive(Debug)]
+pub struct Air {
+    settings: Settings,
+    journal: Arc<SqliteJournal>,
+    labels: Arc<LabelTable>,
+}
+
+impl Air {
+    /// Opens the store, and makes it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be used; nothing in it is changed then.
+    pub fn open(settings: Settings, labels: LabelTable) -> Result<Self, AirError> {
+        let journal = Arc::new(SqliteJournal::open(&settings.journal_path())?);
+        Ok(Self { settings, journal, labels: Arc::new(labels) })
+    }
+
+    /// Opens the store to read it.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there or cannot be used.
+    pub fn open_read_only(settings: Settings, labels: LabelTable) -> Result<Self, AirError> {
+        let journal = Arc::new(SqliteJournal::open_read_only(&settings.journal_path())?);
+        Ok(Self { settings, journal, labels: Arc::new(labels) })
+    }
+
+    /// The journal and guardrail store.
+    pub fn journal(&self) -> &SqliteJournal {
+        &self.journal
+    }
+
+    /// Begins a session whose tools run in AIR's sandbox.
+    ///
+    /// # Errors
+    ///
+    /// If no tier that will do is there, or the session cannot be journaled.
+    pub async fn host(
+        &self,
+        task: &str,
+        agent: &str,
+        operator: Arc<dyn Operator>,
+    ) -> Result<Host, AirError> {
+        let id = RandomIds.session();
+        let lock = self.lock(&id)?;
+        let (ports, tools) = self.ports(&id, operator)?;
+        let opening = Opening { task: task.into(), agent: agent.into(), ..self.opening(&id) };
+        let session = Session::open(ports, opening).await?;
+        Ok(Host::new(session, tools, lock))
+    }
+
+    /// Examines what ended processes left open, and drives every incident to its rest. Sessions that
+    /// another process works on are left alone.
+    ///
+    /// # Errors
+    ///
+    /// At the first session that cannot be resumed.
+    pub async fn resume(&self) -> Result<Vec<Attention>, AirError> {
+        let mut all = Vec::new();
+        for stream in self.journal.streams().await? {
+            let Stream::Session(id) = stream else { continue };
+            let status = records::session(&*self.journal, &id).await?;
+            if *status.status() == Status::Terminated {
+                continue;
+            }
+            let Ok(_lock) = self.lock(&id) else { continue };
+            let mut session = self.reopen(&id).await?;
+            let attention = session.resume().await?;
+            // A scripted agent does not come back: its task is over.
+            session.end().await?;
+            if attention.incident.is_some() || !attention.examined.is_empty() {
+                all.push(attention);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Carries out what a person decided about an escalated incident.
+    ///
+    /// # Errors
+    ///
+    /// If the incident does not admit it, its session is in use, or the journal fails.
+    pub async fn decide(&self, id: &IncidentId, decision: Decision) -> Result<Incident, AirError> {
+        let incident = records::incident(&*self.journal, id).await?;
+        let session = incident.incident.detection().session.clone();
+        let _lock = self.lock(&session)?;
+        let mut session = self.reopen(&session).await?;
+        Ok(session.decide(id, decision).await?)
+    }
+
+    async fn reopen(&self, id: &SessionId) -> Result<Session, AirError> {
+        let (ports, _) = self.ports(id, Arc::new(Nobody))?;
+        Ok(Session::reopen(ports, self.opening(id)).await?)
+    }
+
+    fn opening(&self, id: &SessionId) -> Opening {
+        let mut digest = blake3::Hasher::new();
+        for rule in &self.settings.rules {
+            digest.update(rule.source.as_bytes()).update(b"\n");
+        }
+        Opening {
+            session: id.clone(),
+            task: String::new(),
+            agent: String::new(),
+            rules: self.settings.rules.clone(),
+            rules_digest: digest.finalize().to_hex().to_string(),
+            policy: self.settings.policy,
+        }
+    }
+
+    fn ports(
+        &self,
+        id: &SessionId,
+        operator: Arc<dyn Operator>,
+    ) -> Result<(Ports, Arc<Tools>), AirError> {
+        let labels: Arc<dyn PathLabels> = Arc::<LabelTable>::clone(&self.labels);
+        let workspace = Arc::new(LocalWorkspace::open(self.sandbox(id))?);
+        let tools = Arc::new(Tools::new(Arc::clone(&workspace)));
+        let code = Arc::new(CodeParser::new());
+        let learn = self.settings.learn;
+        let synthesizer = learn.then(|| {
+            let synthesizer = ExactSynthesizer::new(
+                Arc::<CodeParser>::clone(&code),
+                Arc::clone(&labels),
+            );
+            Arc::new(synthesizer) as Arc<dyn air_core::port::Synthesizer>
+        });
+        let ports = Ports {
+            journal: Arc::<SqliteJournal>::clone(&self.journal),
+            guardrails: Arc::<SqliteJournal>::clone(&self.journal),
+            workspace,
+            tools: Arc::<Tools>::clone(&tools),
+            code,
+            rules: Arc::new(LangRules),
+            labels,
+            operator,
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+            inspector: None,
+            judge: None,
+            synthesizer,
+        };
+        Ok((ports, tools))
+    }
+
+    /// The sandbox of a session.
+    pub fn sandbox(&self, id: &SessionId) -> SandboxConfig {
+        let settings = &self.settings;
+        let mut config = SandboxConfig::new(
+            &settings.workspace,
+            &settings.state,
+            id.as_str(),
+            settings.supervisor.clone(),
+        );
+        config.unsandboxed = settings.unsandboxed;
+        config.limits = settings.limits.clone();
+        config.labels = Arc::<LabelTable>::clone(&self.labels);
+        config.sensitive_paths = self.labels.known_paths().into_iter().map(Into::into).collect();
+        config
+    }
+
+    /// Takes a session for this process, until the file is closed.
+    fn lock(&self, id: &SessionId) -> Result<std::fs::File, AirError> {
+        let dir = self.settings.state.join("sessions").join(id.as_str());
+        let io = |path: PathBuf| move |source| AirError::Io { path, source };
+        std::fs::create_dir_all(&dir).map_err(io(dir.clone()))?;
+        let path = dir.join("lock");
+        let file = std::fs::OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(io(path.clone()))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(std::fs::TryLockError::WouldBlock) => Err(AirError::InUse(id.clone())),
+            Err(std::fs::TryLockError::Error(source)) => Err(io(path)(source)),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What a store is opened with.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use air_core::{policy::FailPolicy, rule::Rule};
+use air_workspace::Limits;
+
+/// Everything about one workspace that a host decides.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The directory that the agent works in. Absolute.
+    pub workspace: PathBuf,
+    /// AIR's own directory for this workspace. The agent never sees it in T2 and T3.
+    pub state: PathBuf,
+    /// The authored rules.
+    pub rules: Vec<Rule>,
+    /// What undetermined answers do.
+    pub policy: FailPolicy,
+    /// What one call may use.
+    pub limits: Limits,
+    /// Whether tier T1, which contains nothing, will do.
+    pub unsandboxed: bool,
+    /// Whether guardrails are learned from incidents.
+    pub learn: bool,
+    /// The program and leading arguments that lead to [`air_workspace::supervisor::main`].
+    pub supervisor: Vec<OsString>,
+}
+
+impl Settings {
+    /// Settings without rules, for a workspace whose state is kept below `states`, in a directory
+    /// of its own.
+    pub fn new(workspace: &Path, states: &Path, supervisor: Vec<OsString>) -> Self {
+        Self {
+            workspace: workspace.to_owned(),
+            state: state_of(workspace, states),
+            rules: Vec::new(),
+            policy: FailPolicy::default(),
+            limits: Limits::default(),
+            unsandboxed: false,
+            learn: true,
+            supervisor,
+        }
+    }
+
+    pub(crate) fn journal_path(&self) -> PathBuf {
+        self.state.join("journal").join("journal.sqlite")
+    }
+}
+
+/// One directory a workspace: its name, for people, and a digest of its path.
+fn state_of(workspace: &Path, states: &Path) -> PathBuf {
+    let digest = blake3::hash(workspace.as_os_str().as_encoded_bytes()).to_hex();
+    let digest = digest.get(..12).unwrap_or_default();
+    let name = workspace.file_name().map(|name| name.to_string_lossy().into_owned());
+    states.join(format!("{}-{digest}", name.unwrap_or_else(|| "root".into())))
+}
