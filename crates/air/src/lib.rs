@@ -182,8 +182,8 @@ impl Air {
         operator: Arc<dyn Operator>,
     ) -> Result<(Ports, Arc<Tools>), AirError> {
         let labels: Arc<dyn PathLabels> = Arc::<LabelTable>::clone(&self.labels);
-        let workspace = Arc::new(LocalWorkspace::open(self.sandbox(id))?);
-        let tools = Arc::new(Tools::new(Arc::clone(&workspace)));
+        let workspace = LocalWorkspace::open(self.sandbox(id))?;
+        let tools = Arc::new(Tools::new(workspace.clone()));
         let code = Arc::new(CodeParser::new());
         let learn = self.settings.learn;
         let synthesizer = learn.then(|| {
@@ -196,7 +196,7 @@ impl Air {
         let ports = Ports {
             journal: Arc::<SqliteJournal>::clone(&self.journal),
             guardrails: Arc::<SqliteJournal>::clone(&self.journal),
-            workspace,
+            workspace: Arc::new(workspace),
             tools: Arc::<Tools>::clone(&tools),
             code,
             rules: Arc::new(LangRules),

@@ -30,7 +30,10 @@ impl Condition for Scripted {
     }
 
     fn evaluate(&self, facts: &Facts) -> Outcome {
-        assert!(self.reads.without(facts.supplied()).is_empty(), "asked before its facts are there");
+        assert!(
+            self.reads.without(facts.supplied()).is_empty(),
+            "asked before its facts are there"
+        );
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.answer.clone()
     }
@@ -319,12 +322,16 @@ fn a_judge_answers_by_number_and_conditions_are_not_asked_again() {
     .judged();
     let mut evaluation = engine.after_step("bash");
     let Advance::Ask(asked) = evaluation.advance(&facts()) else { panic!("nothing is asked") };
-    assert_eq!(asked.iter().map(|(at, rule)| (*at, rule.name.as_str())).collect::<Vec<_>>(), [
-        (1, "first"),
-        (2, "second")
-    ]);
-    let verdict =
-        |outcome| Verdict { outcome, confidence: 0.9, rationale: String::new(), judge: "j/1".into() };
+    assert_eq!(
+        asked.iter().map(|(at, rule)| (*at, rule.name.as_str())).collect::<Vec<_>>(),
+        [(1, "first"), (2, "second")]
+    );
+    let verdict = |outcome| Verdict {
+        outcome,
+        confidence: 0.9,
+        rationale: String::new(),
+        judge: "j/1".into(),
+    };
     evaluation.answer(2, verdict(YES));
     assert!(matches!(evaluation.advance(&facts()), Advance::Ask(asked) if asked[0].0 == 1));
     evaluation.answer(1, verdict(unknown()));

@@ -30,7 +30,7 @@ fn detection(response: &[(Phase, Action)], restorable: bool) -> Detection {
         index: 1,
         tool: "python_repl".into(),
         findings: vec![finding],
-        rule_text: "p1".into(),
+        rules: vec!["p1".into()],
         step: "p2".into(),
         effects: "p3".into(),
         evidence: vec!["created /workspace/passwd".into()],
@@ -129,7 +129,9 @@ fn explore(detection: Detection, mut visit: impl FnMut(&Incident, &Input, Option
             };
             assert!(!caused.is_empty(), "{input:?} was taken and changed nothing");
             let mut after = before.clone();
-            caused.iter().for_each(|event| after.apply(event));
+            for event in &caused {
+                after.apply(event);
+            }
             let mut events = events.clone();
             events.extend(caused);
             assert_eq!(Incident::replay(ID.into(), &events), Ok(after.clone()), "{input:?}");
@@ -161,7 +163,9 @@ fn feed(incident: &mut Incident, input: Input) {
 fn follow(incident: &mut Incident) {
     for _ in 0..50 {
         let Some(directive) = incident.next() else { return };
-        happy(directive).into_iter().for_each(|input| feed(incident, input));
+        for input in happy(directive) {
+            feed(incident, input);
+        }
     }
     panic!("the incident does not end: {incident:?}");
 }
@@ -210,7 +214,9 @@ fn what_next_says_is_always_admitted() {
         explore(detection, |before, _, _| {
             if let Some(directive) = before.next() {
                 let mut incident = before.clone();
-                happy(directive).into_iter().for_each(|input| feed(&mut incident, input));
+                for input in happy(directive) {
+                    feed(&mut incident, input);
+                }
             }
         });
     }

@@ -1,0 +1,40 @@
+//! The subcommands, one file each.
+
+pub mod check;
+pub mod completions;
+pub mod demo;
+pub mod doctor;
+pub mod explain;
+pub mod fmt;
+pub mod guardrails;
+pub mod incidents;
+pub mod init;
+pub mod resume;
+pub mod run;
+pub mod supervise;
+pub mod test;
+
+use crate::{args::Command, context::Context, error::CliError, exit::Exit};
+
+/// Does what was asked.
+///
+/// # Errors
+///
+/// If it could not be done. What was found on the way has been written.
+pub fn dispatch(command: Command, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    match command {
+        Command::Demo(args) => demo::run(&args, context),
+        Command::Run(args) => run::run(&args, context),
+        Command::Check(args) => check::run(&args, context),
+        Command::Fmt(args) => fmt::run(&args, context),
+        Command::Test(args) => test::run(&args, context),
+        Command::Incidents(args) => incidents::run(&args, context),
+        Command::Explain(args) => explain::run(&args, context),
+        Command::Guardrails(args) => guardrails::run(&args, context),
+        Command::Resume(args) => resume::run(&args, context),
+        Command::Doctor(args) => doctor::run(&args, context),
+        Command::Init(args) => init::run(&args, context),
+        Command::Completions(args) => completions::run(&args, context),
+        Command::Supervise(args) => supervise::run(&args, context),
+    }
+}

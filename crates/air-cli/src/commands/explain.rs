@@ -1,0 +1,258 @@
+//! `airctl explain`: the story of one incident.
+
+use air::{Air, records::IncidentRecord};
+use air_core::{
+    guardrail::Guardrail,
+    incident::{Ending, IncidentEvent, PlannedAction},
+    port::{GuardrailStore as _, Journal as _, action_id},
+    step::CompletedStep,
+};
+use futures::executor::block_on;
+use serde::Serialize;
+
+use crate::{
+    args::Format,
+    context::Context,
+    error::CliError,
+    exit::Exit,
+    guard::{self, Target},
+    play::{classification_name, plain, state_name},
+    time,
+};
+
+/// Tell the story of one incident
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// The incident; the start of its id is enough where only one has it
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// The workspace of the incident [default: the current directory]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<std::path::PathBuf>,
+}
+
+/// The story, with everything resolved that the journal refers to.
+#[derive(Serialize)]
+struct Story {
+    version: u32,
+    id: String,
+    state: String,
+    session: String,
+    tier: String,
+    step: u32,
+    tool: String,
+    /// Absent if it was erased.
+    call: Option<serde_json::Value>,
+    findings: Vec<Finding>,
+    evidence: Vec<String>,
+    timeline: Vec<Entry>,
+    guardrail: Option<Learned>,
+}
+
+#[derive(Serialize)]
+struct Finding {
+    rule: String,
+    severity: &'static str,
+    because: String,
+    judge: String,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    at_ms: u64,
+    stage: &'static str,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Learned {
+    id: String,
+    version: u32,
+    mode: &'static str,
+    text: String,
+}
+
+/// Tells it.
+///
+/// # Errors
+///
+/// If there is no such incident or the store cannot be read.
+pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    let target = Target { workspace: args.workspace.clone(), ..Target::default() };
+    let air = guard::open_read_only(context, &target)?;
+    let records = match &air {
+        Some(air) => block_on(air::records::incidents(air.journal()))?,
+        None => Vec::new(),
+    };
+    let record =
+        guard::by_prefix(records, |record| record.incident.id().as_str(), &args.id, "incident")?;
+    let Some(air) = air else { return Ok(Exit::Fine) };
+    let story = tell(&air, &record)?;
+    match context.format {
+        Format::Json => context.json(&story)?,
+        Format::Human => write(&story, context)?,
+    }
+    Ok(Exit::Fine)
+}
+
+fn tell(air: &Air, record: &IncidentRecord) -> Result<Story, CliError> {
+    let detection = record.incident.detection();
+    let journal = air.journal();
+    let step = block_on(journal.payload(&detection.step))?;
+    let step = step.and_then(|json| serde_json::from_slice::<CompletedStep>(&json).ok());
+    let guardrail = match record.incident.adopted() {
+        Some(adopted) => {
+            let history = block_on(journal.history(&adopted.id))?;
+            history.into_iter().find(|version| version.version == adopted.version)
+        }
+        None => None,
+    };
+    let entries = record.events.iter().filter_map(|(at, event)| {
+        let (stage, text) = entry(event, &record.incident)?;
+        Some(Entry { at_ms: at.0, stage, text })
+    });
+    Ok(Story {
+        version: 1,
+        id: record.incident.id().to_string(),
+        state: state_name(record.incident.state()),
+        session: detection.session.to_string(),
+        tier: detection.tier.to_string(),
+        step: detection.index,
+        tool: detection.tool.clone(),
+        call: step.map(|step| redacted(step.proposed.call.arguments.into())),
+        findings: detection
+            .findings
+            .iter()
+            .map(|found| Finding {
+                rule: format!("@{}", found.rule),
+                severity: found.severity.keyword(),
+                because: found.verdict.rationale.clone(),
+                judge: found.verdict.judge.clone(),
+            })
+            .collect(),
+        evidence: detection.evidence.clone(),
+        timeline: entries.collect(),
+        guardrail: guardrail.map(learned),
+    })
+}
+
+fn learned(guardrail: Guardrail) -> Learned {
+    Learned {
+        id: guardrail.id.to_string(),
+        version: guardrail.version,
+        mode: guardrail.mode.name(),
+        text: guardrail.text,
+    }
+}
+
+/// Arguments without secrets.
+fn redacted(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value as Json;
+    match value {
+        Json::String(text) => Json::String(air_core::redact::redact(&text)),
+        Json::Array(items) => Json::Array(items.into_iter().map(redacted).collect()),
+        Json::Object(fields) => {
+            Json::Object(fields.into_iter().map(|(name, value)| (name, redacted(value))).collect())
+        }
+        other => other,
+    }
+}
+
+fn entry(
+    event: &IncidentEvent,
+    incident: &air_core::incident::Incident,
+) -> Option<(&'static str, String)> {
+    Some(match event {
+        IncidentEvent::Detected(_) => ("detected", "the session's task was ended".to_owned()),
+        IncidentEvent::OrderGiven { .. } => ("ordered", "the agent was told to respond".to_owned()),
+        IncidentEvent::AgentAnswered => ("answered", "the agent has responded".to_owned()),
+        IncidentEvent::ActionStarted { .. } => return None,
+        IncidentEvent::ActionFinished { action, result } => {
+            let planned = &incident.detection().response;
+            let keyword = keyword(incident, action, planned);
+            match result {
+                Ok(done) => ("action", format!("{keyword}{done}")),
+                Err(why) => ("failed", format!("{keyword}{why}")),
+            }
+        }
+        IncidentEvent::TryFailed { phase, why } => ("again", format!("{}: {why}", phase.name())),
+        IncidentEvent::PhaseEnded { phase, ending, verdict, .. } => {
+            let proof = verdict.as_ref().map(|verdict| format!("; proof: {}", verdict.rationale));
+            let proof = proof.unwrap_or_default();
+            let text = match ending {
+                Ending::Done => format!("{} done{proof}", phase.name()),
+                Ending::NotApplicable => format!("{} not applicable", phase.name()),
+                Ending::Off => format!("{} off", phase.name()),
+                Ending::Failed { why } => format!("{} failed: {why}{proof}", phase.name()),
+            };
+            ("phase", text)
+        }
+        IncidentEvent::Escalated { .. } => ("escalated", "a person is needed".to_owned()),
+        IncidentEvent::Resumed { phase } => ("resumed", format!("{} again", phase.name())),
+        IncidentEvent::Closed { classification } => {
+            ("closed", classification_name(*classification).to_owned())
+        }
+        IncidentEvent::GivenUp { why } => ("given up", why.clone()),
+    })
+}
+
+/// The keyword of an action in its first try, where it is told by its number.
+fn keyword(
+    incident: &air_core::incident::Incident,
+    action: &air_core::id::ActionId,
+    planned: &[PlannedAction],
+) -> String {
+    let numbered = (1..).zip(planned);
+    let mut ours =
+        numbered.filter(|(number, _)| action_id(incident.id(), *number) == *action);
+    ours.next().map_or_else(String::new, |(_, planned)| format!("{}: ", planned.action.keyword()))
+}
+
+fn write(story: &Story, context: &mut Context<'_>) -> Result<(), CliError> {
+    let bold = context.style(anstyle::Style::new().bold());
+    let out = &mut context.streams.out;
+    writeln!(out, "{bold}incident {}{bold:#}  {}", story.id, story.state)?;
+    writeln!(out, "\n{bold}what{bold:#}")?;
+    writeln!(
+        out,
+        "  step {} of session {}, in tier {}: `{}` was called with",
+        story.step, story.session, story.tier, story.tool
+    )?;
+    match &story.call {
+        Some(serde_json::Value::Object(fields)) => {
+            for (name, value) in fields {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                writeln!(out, "    {}:", plain(name))?;
+                for line in text.lines() {
+                    writeln!(out, "      {}", plain(line))?;
+                }
+            }
+        }
+        _ => writeln!(out, "    (erased)")?,
+    }
+    writeln!(out, "\n{bold}why{bold:#}")?;
+    for found in &story.findings {
+        writeln!(out, "  {} ({}) holds, by {}:", found.rule, found.severity, found.judge)?;
+        writeln!(out, "    {}", plain(&found.because))?;
+    }
+    writeln!(out, "\n{bold}evidence{bold:#}")?;
+    for line in &story.evidence {
+        writeln!(out, "  {}", plain(line))?;
+    }
+    writeln!(out, "\n{bold}response{bold:#}")?;
+    for entry in &story.timeline {
+        let at = time::local(entry.at_ms);
+        writeln!(out, "  {at}  {:<9}  {}", entry.stage, plain(&entry.text))?;
+    }
+    writeln!(out, "\n{bold}guardrail{bold:#}")?;
+    match &story.guardrail {
+        Some(learned) => {
+            writeln!(out, "  {} version {}, {}:", learned.id, learned.version, learned.mode)?;
+            for line in learned.text.lines() {
+                writeln!(out, "    {line}")?;
+            }
+        }
+        None => writeln!(out, "  none")?,
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! `airctl incidents`: what has happened in this workspace.
+
+use futures::executor::block_on;
+use serde::Serialize;
+
+use crate::{
+    args::Format,
+    context::Context,
+    error::CliError,
+    exit::Exit,
+    guard::{self, Target},
+    play::state_name,
+    time,
+};
+
+/// List incidents
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// The workspace whose incidents to list [default: the current directory]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<std::path::PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Document {
+    version: u32,
+    incidents: Vec<Item>,
+}
+
+#[derive(Serialize)]
+struct Item {
+    id: String,
+    at_ms: u64,
+    rule: String,
+    severity: &'static str,
+    state: String,
+    tool: String,
+    session: String,
+    guardrail: Option<String>,
+}
+
+/// Lists them, oldest first.
+///
+/// # Errors
+///
+/// If the store cannot be read.
+pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    let target = Target { workspace: args.workspace.clone(), ..Target::default() };
+    let records = match guard::open_read_only(context, &target)? {
+        Some(air) => block_on(air::records::incidents(air.journal()))?,
+        None => Vec::new(),
+    };
+    let items: Vec<Item> = records
+        .iter()
+        .map(|record| {
+            let detection = record.incident.detection();
+            let lead = detection.findings.first();
+            Item {
+                id: record.incident.id().to_string(),
+                at_ms: record.events.first().map_or(0, |(at, _)| at.0),
+                rule: lead.map_or_else(String::new, |found| format!("@{}", found.rule)),
+                severity: lead.map_or("", |found| found.severity.keyword()),
+                state: state_name(record.incident.state()),
+                tool: detection.tool.clone(),
+                session: detection.session.to_string(),
+                guardrail: record.incident.adopted().map(|adopted| adopted.id.to_string()),
+            }
+        })
+        .collect();
+    if context.format == Format::Json {
+        context.json(&Document { version: 1, incidents: items })?;
+        return Ok(Exit::Fine);
+    }
+    if items.is_empty() {
+        writeln!(context.streams.err, "no incidents in this workspace")?;
+    }
+    for item in &items {
+        let Item { id, at_ms, rule, severity, state, tool, .. } = item;
+        let at = time::local(*at_ms);
+        writeln!(context.streams.out, "{id}  {at}  {severity:<8}  {state:<24}  {tool:<12}  {rule}")?;
+    }
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,163 @@
+//! `airctl resume`: what an ended process left open, and incidents that wait for a person.
+
+use air::Decision;
+use air_core::incident::{Classification, Incident, Phase, State};
+use futures::executor::block_on;
+use serde::Serialize;
+
+use crate::{
+    args::Format,
+    context::Context,
+    error::CliError,
+    exit::Exit,
+    guard::{self, Target},
+    play::state_name,
+};
+
+/// Examine what an ended process left open, or decide about an incident that waits for a person
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// The incident to decide about; without it, everything that is open is taken up
+    #[arg(value_name = "ID")]
+    pub id: Option<String>,
+    /// Close it: it was none, or one that does no harm
+    #[arg(long, value_enum, value_name = "AS", requires = "id", conflicts_with = "give_up")]
+    pub dismiss: Option<Dismissal>,
+    /// Leave it failed
+    #[arg(long, value_name = "WHY", requires = "id")]
+    pub give_up: Option<String>,
+    /// The workspace [default: the current directory]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<std::path::PathBuf>,
+    /// Rule files, in place of those of `air.toml` and `AIR_RULES`
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub rules: Vec<std::path::PathBuf>,
+    /// The sessions ran without a sandbox
+    #[arg(long)]
+    pub unsandboxed: bool,
+}
+
+/// What a dismissed incident was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Dismissal {
+    /// It did not happen.
+    FalsePositive,
+    /// It happened, and does no harm here.
+    Benign,
+}
+
+#[derive(Serialize)]
+struct Document {
+    version: u32,
+    resumed: Vec<Item>,
+}
+
+#[derive(Serialize)]
+struct Item {
+    session: String,
+    examined: Vec<u32>,
+    incident: Option<String>,
+    state: Option<String>,
+    undetermined: Vec<String>,
+}
+
+/// Takes up, dismisses or gives up. An incident that is not closed afterwards is a finding.
+///
+/// # Errors
+///
+/// If it could not be done.
+pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    let target = Target {
+        workspace: args.workspace.clone(),
+        rules: args.rules.clone(),
+        unsandboxed: args.unsandboxed,
+        no_learn: false,
+    };
+    let air = guard::open(context, &target)?;
+    let items = match &args.id {
+        Some(id) => {
+            let all = block_on(air::records::incidents(air.journal()))?;
+            let record = guard::by_prefix(all, |record| record.incident.id().as_str(), id, "incident")?;
+            let decision = decision(args, &record.incident)?;
+            let incident = block_on(air.decide(record.incident.id(), decision))?;
+            vec![item(incident.detection().session.as_str(), &[], Some(&incident), &[])]
+        }
+        None => block_on(air.resume())?
+            .iter()
+            .map(|attention| {
+                item(
+                    attention.session.as_str(),
+                    &attention.examined,
+                    attention.incident.as_ref(),
+                    &attention.undetermined,
+                )
+            })
+            .collect(),
+    };
+    let open = items.iter().any(|item| {
+        !item.undetermined.is_empty()
+            || item.state.as_ref().is_some_and(|state| !state.starts_with("closed"))
+    });
+    match context.format {
+        Format::Json => context.json(&Document { version: 1, resumed: items })?,
+        Format::Human => write(&items, context)?,
+    }
+    Ok(if open { Exit::Findings } else { Exit::Fine })
+}
+
+fn item(
+    session: &str,
+    examined: &[u32],
+    incident: Option<&Incident>,
+    undetermined: &[air_core::evaluation::FindingRecord],
+) -> Item {
+    Item {
+        session: session.to_owned(),
+        examined: examined.to_vec(),
+        incident: incident.map(|incident| incident.id().to_string()),
+        state: incident.map(|incident| state_name(incident.state())),
+        undetermined: undetermined.iter().map(|found| format!("@{}", found.rule)).collect(),
+    }
+}
+
+fn decision(args: &Args, incident: &Incident) -> Result<Decision, CliError> {
+    if let Some(why) = &args.give_up {
+        return Ok(Decision::GiveUp(air_core::redact::redact(why)));
+    }
+    if let Some(dismissal) = args.dismiss {
+        return Ok(Decision::Dismiss(match dismissal {
+            Dismissal::FalsePositive => Classification::FalsePositive,
+            Dismissal::Benign => Classification::BenignPositive,
+        }));
+    }
+    let first: Option<Phase> = match incident.state() {
+        State::Escalated(failed) => failed.first().copied(),
+        _ => None,
+    };
+    first.map(Decision::Retry).ok_or_else(|| CliError::Usage {
+        what: format!("incident {} is {}", incident.id(), state_name(incident.state())),
+        hint: "only an escalated incident waits for a person; without an id, `airctl resume` takes \
+               up what an ended process left open"
+            .to_owned(),
+    })
+}
+
+fn write(items: &[Item], context: &mut Context<'_>) -> Result<(), CliError> {
+    if items.is_empty() {
+        writeln!(context.streams.err, "nothing is open in this workspace")?;
+    }
+    for item in items {
+        let out = &mut context.streams.out;
+        for step in &item.examined {
+            writeln!(out, "session {}: step {step} was examined", item.session)?;
+        }
+        for rule in &item.undetermined {
+            writeln!(out, "session {}: {rule} could not be decided", item.session)?;
+        }
+        match (&item.incident, &item.state) {
+            (Some(id), Some(state)) => writeln!(out, "incident {id}: {state}")?,
+            _ => writeln!(out, "session {}: no incident", item.session)?,
+        }
+    }
+    Ok(())
+}

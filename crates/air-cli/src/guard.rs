@@ -1,0 +1,163 @@
+//! From settings and flags to a guarded workspace.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use air::{Air, Settings};
+use air_core::rule::Rule;
+use air_lang::Parsed;
+
+use crate::{context::Context, error::CliError, rule_files};
+
+/// What a command says about the workspace.
+#[derive(Debug, Clone, Default)]
+pub struct Target {
+    /// The agent's directory; the current one where it is not named.
+    pub workspace: Option<PathBuf>,
+    /// Rule files in place of the configured ones.
+    pub rules: Vec<PathBuf>,
+    /// Whether a tier that contains nothing will do.
+    pub unsandboxed: bool,
+    /// Learn nothing, whatever the settings say.
+    pub no_learn: bool,
+}
+
+/// Settings for the workspace, with no rules loaded.
+///
+/// # Errors
+///
+/// If there is no such directory, or no place for state.
+pub fn settings(context: &Context<'_>, target: &Target) -> Result<Settings, CliError> {
+    let named = target.workspace.as_deref().unwrap_or(Path::new("."));
+    let workspace = context.cwd.join(named);
+    let workspace = workspace.canonicalize().map_err(CliError::file("open workspace", named))?;
+    if !workspace.is_dir() {
+        return Err(CliError::Usage {
+            what: format!("workspace `{}` is no directory", named.display()),
+            hint: "name the directory that the agent works in".to_owned(),
+        });
+    }
+    let program = env::current_exe().map_err(CliError::file("find", "airctl"))?;
+    let supervisor = vec![program.into(), "__supervise".into()];
+    let config = &context.config;
+    let mut settings = Settings::new(&workspace, config.state_dir()?, supervisor);
+    if settings.state.starts_with(&workspace) {
+        return Err(CliError::Usage {
+            what: "the state directory lies in the workspace, within the agent's reach".to_owned(),
+            hint: "name another one with `--state`, or work in a directory below".to_owned(),
+        });
+    }
+    settings.policy = config.policy;
+    settings.unsandboxed = target.unsandboxed;
+    settings.learn = config.learn && !target.no_learn;
+    let limits = &mut settings.limits;
+    let kib = |value: std::num::NonZeroU32| u64::from(value.get()) << 10;
+    let mib = |value: std::num::NonZeroU32| u64::from(value.get()) << 20;
+    if let Some(seconds) = config.limits.timeout_s {
+        limits.timeout = Duration::from_secs(seconds.get().into());
+    }
+    if let Some(output) = config.limits.output_kib {
+        limits.output_bytes = kib(output);
+    }
+    if let Some(memory) = config.limits.memory_mib {
+        limits.memory_bytes = mib(memory);
+    }
+    if let Some(processes) = config.limits.processes {
+        limits.processes = processes.get();
+    }
+    if let Some(file) = config.limits.file_mib {
+        limits.file_bytes = mib(file);
+    }
+    Ok(settings)
+}
+
+/// A guarded workspace with its rules loaded.
+///
+/// # Errors
+///
+/// If the rules cannot be loaded whole, or the store cannot be opened.
+pub fn open(context: &mut Context<'_>, target: &Target) -> Result<Air, CliError> {
+    let mut settings = settings(context, target)?;
+    let paths =
+        if target.rules.is_empty() { context.config.rules.clone() } else { target.rules.clone() };
+    if paths.is_empty() {
+        return Err(CliError::Usage {
+            what: "no rules: nothing would be detected".to_owned(),
+            hint: "name rule files with `--rules`, or run `airctl init`".to_owned(),
+        });
+    }
+    settings.rules = load_rules(context, &paths)?;
+    Ok(Air::open(settings, context.config.label_table()?)?)
+}
+
+/// The store of the workspace, to read it.
+///
+/// # Errors
+///
+/// If there is none or it cannot be opened.
+pub fn open_read_only(context: &Context<'_>, target: &Target) -> Result<Option<Air>, CliError> {
+    let settings = settings(context, target)?;
+    if !settings.state.exists() {
+        return Ok(None);
+    }
+    Ok(Some(Air::open_read_only(settings, context.config.label_table()?)?))
+}
+
+/// All rules of the files, or none: a set with an error is never loaded in part.
+///
+/// # Errors
+///
+/// If a file cannot be read or has an error; the errors have been written then.
+pub fn load_rules(context: &mut Context<'_>, paths: &[PathBuf]) -> Result<Vec<Rule>, CliError> {
+    let mut files: Vec<(String, Parsed)> = Vec::new();
+    for path in rule_files::find_all(&context.cwd, paths)? {
+        let bytes = fs::read(context.cwd.join(&path)).map_err(CliError::file("read", &path))?;
+        files.push((path.display().to_string(), air_lang::parse_bytes(&bytes)));
+    }
+    air_lang::rule_set(&files).map_err(|set| {
+        for (at, error) in &set.errors {
+            if let Some((name, parsed)) = files.get(*at) {
+                let text = parsed.text();
+                let color = context.streams.color;
+                let shown = air_lang::render(std::slice::from_ref(error), name, &text, color);
+                // The error that follows says it in short, if this cannot be written.
+                let _ = context.streams.err.write_all(shown.as_bytes());
+            }
+        }
+        CliError::Usage {
+            what: format!("{set}: no rule was loaded"),
+            hint: "`airctl check` shows all findings".to_owned(),
+        }
+    })
+}
+
+/// The one item whose id starts with `prefix`.
+///
+/// # Errors
+///
+/// If there is none, or more than one.
+pub fn by_prefix<T>(
+    items: Vec<T>,
+    id: impl Fn(&T) -> &str,
+    prefix: &str,
+    noun: &str,
+) -> Result<T, CliError> {
+    let mut found: Vec<T> = items.into_iter().filter(|item| id(item).starts_with(prefix)).collect();
+    if let Some(exact) = found.iter().position(|item| id(item) == prefix) {
+        return Ok(found.swap_remove(exact));
+    }
+    match (found.pop(), found.is_empty()) {
+        (Some(item), true) => Ok(item),
+        (None, _) => Err(CliError::Usage {
+            what: format!("no {noun} `{prefix}` in the store of this workspace"),
+            hint: format!("`airctl {noun}s` lists them; `--workspace` names another workspace"),
+        }),
+        (Some(_), false) => Err(CliError::Usage {
+            what: format!("more than one {noun} starts with `{prefix}`"),
+            hint: "give more of its id".to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,349 @@
+//! The scripted agent at work: each step asked for, run, examined, and told as it happens.
+
+use air::{Air, Host, Nobody, StepOutcome};
+use air_core::{
+    evaluation::FindingRecord,
+    incident::{Ending, Incident, IncidentEvent, Phase, State},
+    outcome::Outcome,
+    port::GuardrailStore as _,
+    step::ToolCall,
+};
+use air_workspace::Tools;
+use futures::executor::block_on;
+use serde::Serialize;
+use std::sync::Arc;
+
+use crate::{args::Format, context::Context, error::CliError, script::Script};
+
+/// How a script ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum End {
+    /// Every step ran and nothing was found.
+    Done,
+    /// A step was refused; the ones after it did not run.
+    Blocked {
+        /// Its position in the script, from 1.
+        step: usize,
+        /// The guardrails that refused it.
+        guardrails: Vec<String>,
+    },
+    /// A step was an incident; the ones after it did not run.
+    Incident {
+        /// Its position in the script, from 1.
+        step: usize,
+        /// The incident.
+        incident: String,
+    },
+    /// A critical rule could not be decided after a step; the ones after it did not run.
+    Held {
+        /// Its position in the script, from 1.
+        step: usize,
+    },
+}
+
+/// One line of `--format json`.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Line<'l> {
+    Session { version: u32, session: &'l str, tier: String },
+    Step { step: usize, tool: &'l str, output: &'l str, error: Option<&'l str> },
+    Note { step: usize, rule: &'l str, why: &'l str },
+    Stage { stage: &'l str, text: &'l str },
+    Ended {
+        #[serde(flatten)]
+        end: &'l End,
+    },
+}
+
+/// Runs a script to its end.
+///
+/// # Errors
+///
+/// If the script names a tool that is not there, or AIR itself failed: then nothing more has run.
+pub fn play(air: &Air, script: &Script, context: &mut Context<'_>) -> Result<End, CliError> {
+    for step in &script.steps {
+        let (tool, arguments) = (step.tool.clone(), step.arguments.clone());
+        let call = ToolCall { id: "script".into(), tool, arguments };
+        Tools::check(&call).map_err(|error| CliError::Usage {
+            what: format!("line {}: {error}", step.line),
+            hint: format!("tools are {}", Tools::names().collect::<Vec<_>>().join(", ")),
+        })?;
+    }
+    let mut host = block_on(air.host(&script.task, "script", Arc::new(Nobody)))?;
+    let mut teller = Teller { context, air };
+    teller.session(&host)?;
+    for (at, step) in script.steps.iter().enumerate() {
+        let number = at + 1;
+        teller.step(number, &step.tool, &step.arguments)?;
+        let outcome = block_on(host.step(&step.plan, &step.tool, step.arguments.clone()))?;
+        let end = match outcome {
+            StepOutcome::Ran { observation, notes } => {
+                teller.ran(number, &step.tool, &observation)?;
+                teller.notes(number, &notes)?;
+                continue;
+            }
+            StepOutcome::Held { observation, notes } => {
+                teller.ran(number, &step.tool, &observation)?;
+                teller.notes(number, &notes)?;
+                teller.stage("held", "a critical rule could not be decided")?;
+                End::Held { step: number }
+            }
+            StepOutcome::Refused { findings, message } => {
+                teller.stage("blocked", &message)?;
+                let guardrails = findings.iter().map(|found| found.rule.to_string()).collect();
+                End::Blocked { step: number, guardrails }
+            }
+            StepOutcome::Incident { observation, incident } => {
+                teller.ran(number, &step.tool, &observation)?;
+                teller.incident(&incident, 0)?;
+                let told = incident.revision();
+                if let Some(done) = block_on(host.idle())? {
+                    teller.incident(&done, told)?;
+                }
+                End::Incident { step: number, incident: incident.id().to_string() }
+            }
+        };
+        block_on(host.end())?;
+        teller.ended(&end, script.steps.len())?;
+        return Ok(end);
+    }
+    block_on(host.end())?;
+    teller.ended(&End::Done, script.steps.len())?;
+    Ok(End::Done)
+}
+
+struct Teller<'t, 'w> {
+    context: &'t mut Context<'w>,
+    air: &'t Air,
+}
+
+impl Teller<'_, '_> {
+    fn json(&self) -> bool {
+        self.context.format == Format::Json
+    }
+
+    fn session(&mut self, host: &Host) -> Result<(), CliError> {
+        let tier = host.tier();
+        if self.json() {
+            let session = host.session().id().as_str();
+            return self.context.json(&Line::Session { version: 1, session, tier: tier.to_string() });
+        }
+        if tier == air_core::port::Tier::T1 {
+            let text = "the agent's code runs with your rights: nothing contains it (T1)";
+            writeln!(self.context.streams.err, "warning: {text}")?;
+        }
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        number: usize,
+        tool: &str,
+        arguments: &air_core::step::Arguments,
+    ) -> Result<(), CliError> {
+        if self.json() {
+            return Ok(());
+        }
+        let shown = arguments.values().find_map(|value| value.as_str()).unwrap_or_default();
+        let line = shown.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let line: String = air_core::redact::redact(line).chars().take(70).collect();
+        let more = if shown.lines().count() > 1 { " …" } else { "" };
+        Ok(writeln!(self.context.streams.out, "step {number}  {tool}  {}{more}", plain(&line))?)
+    }
+
+    fn ran(
+        &mut self,
+        number: usize,
+        tool: &str,
+        seen: &air_core::step::Observation,
+    ) -> Result<(), CliError> {
+        if self.json() {
+            let (output, error) = (seen.content.as_str(), seen.error.as_deref());
+            return self.context.json(&Line::Step { step: number, tool, output, error });
+        }
+        const MOST: usize = 8;
+        let lines: Vec<&str> = seen.content.lines().collect();
+        for line in lines.iter().take(MOST) {
+            writeln!(self.context.streams.out, "  | {}", plain(line))?;
+        }
+        if lines.len() > MOST {
+            writeln!(self.context.streams.out, "  | … {} more lines", lines.len() - MOST)?;
+        }
+        if let Some(error) = &seen.error {
+            self.stage("failed", error.lines().last().unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    fn notes(&mut self, number: usize, notes: &[FindingRecord]) -> Result<(), CliError> {
+        for note in notes {
+            let why = match &note.verdict.outcome {
+                Outcome::Undetermined(why) => why.as_ref(),
+                Outcome::Satisfied | Outcome::Unsatisfied => "it warns",
+            };
+            if self.json() {
+                self.context.json(&Line::Note { step: number, rule: note.rule.as_str(), why })?;
+            } else {
+                self.stage("undecided", &format!("@{}: {why}", note.rule))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what happened to an incident after its first `told` events.
+    fn incident(&mut self, incident: &Incident, told: u64) -> Result<(), CliError> {
+        let record = block_on(air::records::incident(self.air.journal(), incident.id()))?;
+        let skip = usize::try_from(told).unwrap_or(usize::MAX);
+        for (_, event) in record.events.iter().skip(skip).take(
+            usize::try_from(incident.revision()).unwrap_or(usize::MAX).saturating_sub(skip),
+        ) {
+            self.event(incident, event)?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, incident: &Incident, event: &IncidentEvent) -> Result<(), CliError> {
+        match event {
+            IncidentEvent::Detected(detection) => {
+                let rules: Vec<String> = detection
+                    .findings
+                    .iter()
+                    .map(|found| format!("@{} ({})", found.rule, found.severity.keyword()))
+                    .collect();
+                self.stage("detected", &format!("{}: incident {}", rules.join(", "), incident.id()))?;
+                for line in &detection.evidence {
+                    self.stage("", line)?;
+                }
+            }
+            IncidentEvent::ActionFinished { result, .. } => match result {
+                Ok(done) => self.stage("action", done)?,
+                Err(why) => self.stage("failed", why)?,
+            },
+            IncidentEvent::TryFailed { phase, why } => {
+                self.stage("again", &format!("{}: {why}", phase.name()))?;
+            }
+            IncidentEvent::PhaseEnded { phase, ending, verdict, adopted } => {
+                let proof = verdict.as_ref().map(|verdict| verdict.rationale.as_str());
+                self.phase(*phase, ending, proof)?;
+                if let Some(adopted) = adopted {
+                    let store = block_on(self.air.journal().current())?;
+                    let text = store.iter().find(|guardrail| guardrail.id == adopted.id);
+                    let text = text.map_or("", |guardrail| guardrail.text.as_str());
+                    let line = text.lines().next().unwrap_or_default();
+                    let id = &adopted.id;
+                    self.stage("guardrail", &format!("{id} is enforced from now on: {line}"))?;
+                }
+            }
+            IncidentEvent::Escalated { failed } => {
+                let failed: Vec<&str> = failed.iter().map(|phase| phase.name()).collect();
+                self.stage("escalated", &format!("a person is needed: {}", failed.join(", ")))?;
+            }
+            IncidentEvent::OrderGiven { .. }
+            | IncidentEvent::AgentAnswered
+            | IncidentEvent::ActionStarted { .. }
+            | IncidentEvent::Resumed { .. }
+            | IncidentEvent::Closed { .. }
+            | IncidentEvent::GivenUp { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn phase(
+        &mut self,
+        phase: Phase,
+        ending: &Ending,
+        proof: Option<&str>,
+    ) -> Result<(), CliError> {
+        let done = match phase {
+            Phase::Containment => "contained",
+            Phase::Recovery => "recovered",
+            Phase::Eradication => return self.eradication(ending),
+        };
+        match ending {
+            Ending::Done => {
+                self.stage(done, "")?;
+                self.stage("verified", proof.unwrap_or_default())
+            }
+            Ending::NotApplicable if phase == Phase::Containment => {
+                self.stage(done, "nothing is left to contain")
+            }
+            Ending::NotApplicable => self.stage(done, "not applicable: only past events prove it"),
+            Ending::Off => self.stage(done, "switched off"),
+            Ending::Failed { why } => self.stage("failed", &format!("{}: {why}", phase.name())),
+        }
+    }
+
+    fn eradication(&mut self, ending: &Ending) -> Result<(), CliError> {
+        match ending {
+            Ending::Failed { why } => self.stage("failed", &format!("eradication: {why}")),
+            Ending::Off => self.stage("guardrail", "none: learning is off"),
+            Ending::Done | Ending::NotApplicable => Ok(()),
+        }
+    }
+
+    fn stage(&mut self, stage: &str, text: &str) -> Result<(), CliError> {
+        if self.json() {
+            return self.context.json(&Line::Stage { stage, text });
+        }
+        let style = self.context.style(match stage {
+            "detected" | "failed" | "escalated" | "held" => {
+                anstyle::AnsiColor::Red.on_default().bold()
+            }
+            "blocked" | "guardrail" => anstyle::AnsiColor::Cyan.on_default().bold(),
+            "contained" | "recovered" | "verified" => anstyle::AnsiColor::Green.on_default().bold(),
+            _ => anstyle::Style::new().dimmed(),
+        });
+        let text = plain(text);
+        let line = format!("  {style}{stage:<10}{style:#} {text}");
+        Ok(writeln!(self.context.streams.out, "{}", line.trim_end())?)
+    }
+
+    fn ended(&mut self, end: &End, steps: usize) -> Result<(), CliError> {
+        if self.json() {
+            return self.context.json(&Line::Ended { end });
+        }
+        let rest = |step: usize| match steps - step {
+            0 => String::new(),
+            1 => ", and 1 later step did not run".to_owned(),
+            more => format!(", and {more} later steps did not run"),
+        };
+        let text = match end {
+            End::Done => format!("{steps} steps ran, no incident"),
+            End::Blocked { step, .. } => format!("blocked: step {step} did not run{}", rest(*step)),
+            End::Incident { step, incident } => {
+                format!("incident {incident}: the task was ended after step {step}{}", rest(*step))
+            }
+            End::Held { step } => format!("held after step {step}{}", rest(*step)),
+        };
+        Ok(writeln!(self.context.streams.out, "{text}")?)
+    }
+}
+
+/// Untrusted text without what a terminal would obey.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+/// A state for a person.
+pub fn state_name(state: &State) -> String {
+    match state {
+        State::Closed(classification) => format!("closed ({})", classification_name(*classification)),
+        State::Escalated(failed) => {
+            let failed: Vec<&str> = failed.iter().map(|phase| phase.name()).collect();
+            format!("escalated ({})", failed.join(", "))
+        }
+        other => other.name().to_owned(),
+    }
+}
+
+/// A classification for a person.
+pub fn classification_name(classification: air_core::incident::Classification) -> &'static str {
+    use air_core::incident::Classification as C;
+    match classification {
+        C::TruePositive => "true positive",
+        C::BenignPositive => "benign positive",
+        C::FalsePositive => "false positive",
+        C::Undetermined => "undetermined",
+    }
+}

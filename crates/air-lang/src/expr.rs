@@ -1,0 +1,145 @@
+//! Conditions: CEL expressions over the facts, type-checked when compiled, evaluated three-valued
+//! and within a step budget.
+//!
+//! The text is parsed by `cel`; types, evaluation and the bounds are AIR's own, because CEL has no
+//! unknown value. Whatever cannot be told (a fact that is missing, an incomplete list, a division by
+//! zero) is unknown with a reason, absorbed by `false && …` and `true || …`, and never false.
+
+mod calls;
+mod equality;
+mod eval;
+mod functions;
+mod ir;
+mod lower;
+mod ops;
+mod parse;
+mod path;
+mod scan;
+mod template;
+mod ty;
+
+use std::sync::Arc;
+
+use air_core::{
+    condition::{CallTemplate, Condition},
+    fact::{Facts, Roots},
+    outcome::Outcome,
+    value::Value,
+};
+
+use self::{eval::Evaluator, ir::Node, lower::Lowered, ty::Ty};
+
+/// When a condition is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// Before the call, by a guardrail: what the call did is not known yet.
+    Before,
+    /// After the step.
+    After,
+}
+
+/// What is wrong with an expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ExprError {
+    /// First byte, within the text given to [`compile`] or [`compile_call`].
+    pub start: usize,
+    /// The byte after the last.
+    pub end: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub hint: Option<String>,
+    /// Whether the range is within the list of a `for x in …`, not within the template.
+    pub in_loop: bool,
+}
+
+impl ExprError {
+    fn new((start, end): (usize, usize), message: impl Into<String>) -> Self {
+        Self { start, end, message: message.into(), hint: None, in_loop: false }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Compiles a condition.
+///
+/// # Errors
+///
+/// Everything that is wrong with it, in the order of the text.
+pub fn compile(source: &str, moment: Moment) -> Result<Arc<dyn Condition>, Vec<ExprError>> {
+    let Lowered { node, ty, span, reads } = compile_part(source, moment, None)?;
+    if !matches!(ty, Ty::Bool | Ty::Dyn) {
+        let error = ExprError::new(span, format!("a condition is true or false, this is {ty}"));
+        return Err(vec![match ty {
+            Ty::List(_) => error.hint("ask for an item with `.exists(x, …)`, or `size(…) > 0`"),
+            Ty::String => error.hint("compare it, as in `… == \"text\"`"),
+            _ => error,
+        }]);
+    }
+    Ok(Arc::new(Compiled { source: source.into(), node, reads }))
+}
+
+/// Compiles the arguments of a `call` action: a JSON object whose texts may hold `${CEL}`, one
+/// object per item of the list when `loop_var` names a variable and a list.
+///
+/// A text that is one `${…}` and nothing else takes the value as it is; `$${` stands for `${`.
+///
+/// # Errors
+///
+/// Everything that is wrong with it, in the order of the text.
+pub fn compile_call(
+    args_json_template: &str,
+    loop_var: Option<(&str, &str)>,
+    moment: Moment,
+) -> Result<Arc<dyn CallTemplate>, Vec<ExprError>> {
+    template::compile(args_json_template, loop_var, moment)
+}
+
+/// One expression, of any type, with at most one variable in scope.
+fn compile_part(
+    source: &str,
+    moment: Moment,
+    variable: Option<(&str, Ty)>,
+) -> Result<Lowered, Vec<ExprError>> {
+    let scan = scan::scan(source).map_err(|error| vec![error])?;
+    let ast = parse::parse(source)?;
+    lower::lower(source, &scan, &ast, moment, variable)
+}
+
+#[derive(Debug)]
+struct Compiled {
+    source: Arc<str>,
+    node: Node,
+    reads: Roots,
+}
+
+impl Condition for Compiled {
+    fn source(&self) -> &str {
+        &self.source
+    }
+
+    fn reads(&self) -> Roots {
+        self.reads
+    }
+
+    fn evaluate(&self, facts: &Facts) -> Outcome {
+        let mut evaluator = Evaluator::new(facts);
+        let value = evaluator.eval(&self.node);
+        if evaluator.exhausted() {
+            return Outcome::undetermined(eval::EXHAUSTED);
+        }
+        match value {
+            Value::Bool(true) => Outcome::Satisfied,
+            Value::Bool(false) => Outcome::Unsatisfied,
+            Value::Unknown(why) => Outcome::Undetermined(why),
+            other => Outcome::undetermined(format!(
+                "the condition gave {}, not true or false",
+                ops::kind(&other)
+            )),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! AIR's rule language. Pure: no clock, randomness, file, network or thread.
+//!
+//! [`parse`] takes a rule set file apart and never fails; what is wrong with it is in
+//! [`Parsed::diagnostics`], what is right in [`Parsed::rules`]. [`format()`] lays a file out. A file is
+//! trusted once its rules are loaded, not before: any bytes may be parsed.
+#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod diagnostic;
+pub mod expr;
+mod format;
+mod lower;
+mod parsed;
+mod respond;
+mod set;
+pub mod syntax;
+
+pub use diagnostic::{Code, Diagnostic, Position, Report, Severity, render};
+pub use format::format;
+pub use parsed::{MAX_FILE_BYTES, Parsed, parse, parse_bytes};
+pub use set::{SetError, rule_set};

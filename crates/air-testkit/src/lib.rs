@@ -1,0 +1,9 @@
+//! Rules against scripted steps: no sandbox, no clock, no chance.
+//!
+//! [`suite::parse`] reads Markdown cases, [`run::run`] plays one through the real engine, session and
+//! incident machine over the scripted ports of [`scripted`], and gives the transcript that a case
+//! expects. `airctl test` and AIR's own corpus use the same runner.
+
+pub mod run;
+pub mod scripted;
+pub mod suite;

@@ -1,0 +1,104 @@
+//! Checks and prepares the directories of a session, and chooses its tier.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+use air_core::port::Tier;
+
+use crate::{
+    bwrap,
+    config::{OpenError, SandboxConfig},
+    python::PythonHome,
+    scan::Root,
+    store::private_directory,
+    supervisor,
+    tier::detect,
+};
+
+/// The strongest tier that is there and will do.
+pub(crate) fn choose(config: &SandboxConfig) -> Result<Tier, OpenError> {
+    let wanted = match (config.minimum, config.unsandboxed) {
+        (Some(Tier::T1) | None, false) => Tier::T2,
+        (Some(minimum), _) => minimum,
+        (None, true) => Tier::T1,
+    };
+    let reports = detect(config);
+    let fits = |tier| tier >= wanted && config.maximum.is_none_or(|maximum| tier <= maximum);
+    let good = reports.iter().find(|report| report.available && fits(report.tier));
+    if let Some(report) = good {
+        return Ok(report.tier);
+    }
+    let join = |parts: Vec<String>| parts.join("; or ");
+    let missing = || reports.iter().filter(|report| fits(report.tier));
+    let why = missing().map(|report| format!("{}: {}", report.tier, report.why)).collect();
+    Err(OpenError::Tier {
+        wanted,
+        why: join(why),
+        fix: join(missing().filter_map(|report| report.fix.clone()).collect()),
+    })
+}
+
+pub(crate) fn check_layout(config: &SandboxConfig, python: &PythonHome) -> Result<(), OpenError> {
+    let workspace = &config.workspace;
+    let system: Vec<&Path> =
+        bwrap::SYSTEM.iter().map(Path::new).chain(["/".as_ref(), "/proc".as_ref()]).collect();
+    let wrong = |what: String| Err(OpenError::Layout(what));
+    if system.contains(&workspace.as_path()) {
+        return wrong(format!("`{}` cannot be a workspace", workspace.display()));
+    }
+    let own = [&config.state, &config.session_dir];
+    for path in own {
+        let seen = system.iter().filter(|directory| **directory != Path::new("/"));
+        let mut seen = seen.copied().chain(python.directories.iter().map(PathBuf::as_path));
+        if path.starts_with(workspace) || seen.any(|directory| path.starts_with(directory)) {
+            return wrong(format!("agents would see AIR's directory `{}`", path.display()));
+        }
+        if workspace.starts_with(path) {
+            let (workspace, path) = (workspace.display(), path.display());
+            return wrong(format!("workspace `{workspace}` is inside AIR's directory `{path}`"));
+        }
+    }
+    Ok(())
+}
+
+/// What the session needs beside its roots; how many steps it has had.
+pub(crate) fn prepare(config: &SandboxConfig) -> io::Result<u32> {
+    let session = &config.session_dir;
+    let steps = session.join("steps");
+    private_directory(&steps)?;
+    fs::write(session.join("repl.py"), supervisor::DRIVER)?;
+    let denied = session.join("denied");
+    if !denied.exists() {
+        let file = File::create(&denied)?;
+        rustix::fs::fchmod(&file, rustix::fs::Mode::empty())?;
+    }
+    let names = fs::read_dir(&steps)?.flatten().map(|entry| entry.file_name());
+    let numbers = names
+        .filter_map(|name| name.to_str()?.strip_prefix("step")?.strip_suffix(".py")?.parse().ok());
+    Ok(numbers.max().unwrap_or(0))
+}
+
+pub(crate) fn roots(config: &SandboxConfig, tier: Tier) -> Vec<Root> {
+    let (home, tmp) = (config.session_dir.join("home"), config.session_dir.join("tmp"));
+    let inside = [bwrap::WORKSPACE, bwrap::HOME, bwrap::TMP];
+    let hosts = [config.workspace.clone(), home, tmp];
+    let pair = |(host, agent): (PathBuf, &str)| match tier {
+        Tier::T3 => Root { host, agent: agent.into() },
+        Tier::T2 | Tier::T1 => Root { agent: host.clone(), host },
+    };
+    hosts.into_iter().zip(inside).map(pair).collect()
+}
+
+pub(crate) fn find_program(name: &OsString) -> io::Result<PathBuf> {
+    let path = Path::new(name);
+    if path.components().count() != 1 {
+        return path.canonicalize();
+    }
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&search).map(|folder| folder.join(path));
+    found.find(|path| path.is_file()).ok_or(io::ErrorKind::NotFound)?.canonicalize()
+}

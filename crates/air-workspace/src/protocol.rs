@@ -1,0 +1,111 @@
+//! What host and supervisor say to each other: one JSON object a line.
+//!
+//! The host trusts no reply: it may come from a supervisor that an agent has broken.
+
+use std::{
+    io::{self, BufRead, Read, Write},
+    path::PathBuf,
+};
+
+use air_core::port::Tier;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+/// The longest line either side accepts.
+const LINE_LIMIT_BYTES: u64 = 64 << 20;
+
+/// What a supervisor is started with.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    pub(crate) tier: Tier,
+    /// The program that leads to the supervisor, as it is called inside.
+    pub(crate) program: Vec<String>,
+    pub(crate) python: String,
+    pub(crate) driver: PathBuf,
+    pub(crate) cwd: PathBuf,
+    pub(crate) memory_bytes: u64,
+    pub(crate) file_bytes: u64,
+    pub(crate) processes: u32,
+    pub(crate) confinement: Confinement,
+}
+
+/// What Landlock lets a process see and change.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Confinement {
+    pub(crate) readable: Vec<PathBuf>,
+    pub(crate) writable: Vec<PathBuf>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Request {
+    Run(Run),
+    Python(Python),
+    Processes {},
+    Kill {},
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) argv: Vec<String>,
+    pub(crate) stdin: String,
+    pub(crate) timeout_ms: u64,
+    pub(crate) output_limit_bytes: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Python {
+    pub(crate) source: String,
+    /// The name that the source has in tracebacks.
+    pub(crate) path: String,
+    pub(crate) timeout_ms: u64,
+    pub(crate) output_limit_bytes: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reply {
+    Ran(Ran),
+    Processes(Vec<Process>),
+    Killed { ended: u32, left: u32 },
+    Failed(String),
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Ran {
+    /// Lossy UTF-8.
+    pub(crate) output: String,
+    pub(crate) omitted_bytes: u64,
+    /// Why the call failed, as an agent will read it.
+    pub(crate) error: Option<String>,
+    /// Said before the output, such as that the interpreter is another one.
+    pub(crate) note: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    pub(crate) argv: Vec<String>,
+}
+
+/// The next message; `None` at the end of the stream.
+pub(crate) fn read<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
+    let mut line = Vec::new();
+    let length = from.take(LINE_LIMIT_BYTES).read_until(b'\n', &mut line)?;
+    if length == 0 {
+        return Ok(None);
+    }
+    if line.last() != Some(&b'\n') {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "message is cut off or too long"));
+    }
+    Ok(Some(serde_json::from_slice(&line)?))
+}
+
+pub(crate) fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    if u64::try_from(line.len()).unwrap_or(u64::MAX) > LINE_LIMIT_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "message is too long"));
+    }
+    to.write_all(&line)?;
+    to.flush()
+}

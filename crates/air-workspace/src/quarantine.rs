@@ -1,0 +1,113 @@
+//! Moves files out of the agent's reach. Nothing is followed, nothing is lost.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, File},
+    io,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::Path,
+};
+
+use air_core::id::IncidentId;
+use rustix::fs::{AtFlags, CWD, FileType, fchmod, renameat, statat, unlinkat};
+
+use crate::{
+    beneath,
+    origin::absolute,
+    scan::Root,
+    store::{private_directory, private_file},
+};
+
+/// What was moved, and what could not be.
+#[derive(Debug, Default)]
+pub(crate) struct Moved {
+    pub(crate) moved: Vec<String>,
+    pub(crate) failed: Vec<String>,
+}
+
+/// Moves `paths`, as the agent calls them, into the evidence of `incident`.
+pub(crate) fn quarantine(
+    roots: &[Root],
+    state: &Path,
+    incident: &IncidentId,
+    paths: &[String],
+) -> io::Result<Moved> {
+    let name = incident.as_str();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.is_empty() || name.starts_with('.') || !name.bytes().all(plain) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("incident `{name}`")));
+    }
+    let evidence = state.join("evidence").join(name);
+    private_directory(&evidence)?;
+    let mut moved = Moved::default();
+    for path in paths {
+        match one(roots, &evidence, path) {
+            Ok(true) => moved.moved.push(path.clone()),
+            Ok(false) => {}
+            Err(error) => moved.failed.push(format!("{path}: {error}")),
+        }
+    }
+    Ok(moved)
+}
+
+/// Whether there was something to move.
+fn one(roots: &[Root], evidence: &Path, path: &str) -> io::Result<bool> {
+    let cwd = roots.first().map(|root| root.agent.clone()).unwrap_or_default();
+    let home = roots.get(1).map(|root| root.agent.clone()).unwrap_or_default();
+    let full = absolute(&cwd, &home, path);
+    let below = roots.iter().find_map(|root| Some((root, full.strip_prefix(&root.agent).ok()?)));
+    let Some((root, below)) = below else {
+        return Err(io::Error::other("it is outside of what AIR may change"));
+    };
+    let (parent, name) = beneath::split(below.as_os_str().as_bytes());
+    if name.is_empty() {
+        return Err(io::Error::other("a whole root cannot be moved"));
+    }
+    let parent_fd = match beneath::root(&root.host).and_then(|fd| beneath::directory(&fd, parent)) {
+        Ok(fd) => fd,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let name = OsStr::from_bytes(name);
+    let kind = match statat(&parent_fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+        Err(rustix::io::Errno::NOENT) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
+    let label = root.agent.file_name().unwrap_or(OsStr::new("root"));
+    let folder = evidence.join(label).join(OsStr::from_bytes(parent));
+    private_directory(&folder)?;
+    let mut target = folder.join(name);
+    let mut number = 0_u32;
+    // Evidence of an earlier move stays.
+    while target.symlink_metadata().is_ok() {
+        number += 1;
+        let mut numbered = OsString::from(name);
+        numbered.push(format!(".{number}"));
+        target = folder.join(numbered);
+    }
+    match renameat(&parent_fd, name, CWD, &target) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::NOENT) => Ok(false),
+        Err(rustix::io::Errno::XDEV) if kind == FileType::RegularFile => {
+            copy(&parent_fd, name, &target)?;
+            unlinkat(&parent_fd, name, AtFlags::empty())?;
+            Ok(true)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// For a state directory on another file system.
+fn copy(parent: &OwnedFd, name: &OsStr, target: &Path) -> io::Result<()> {
+    let mut from = File::from(beneath::file(parent, name.as_bytes())?);
+    let mut to = private_file(target)?;
+    let copied = io::copy(&mut from, &mut to).and_then(|_| {
+        let mode = rustix::fs::fstat(&from)?.st_mode;
+        Ok(fchmod(&to, rustix::fs::Mode::from_raw_mode(mode))?)
+    });
+    if copied.is_err() {
+        let _ = fs::remove_file(target);
+    }
+    copied
+}

@@ -1,0 +1,144 @@
+//! The host's side of one running sandbox.
+
+use std::{
+    fs::File,
+    io::{self, BufReader},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::process::CommandExt,
+    },
+    process::{Command, ExitStatus, Stdio},
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open},
+};
+
+use crate::protocol::{self, Reply, Request};
+
+/// How long a supervisor may take beyond the time of a call, and to end.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// A supervisor that runs. Ended when dropped.
+#[derive(Debug)]
+pub(crate) struct Sandbox {
+    pid: Pid,
+    ended: OwnedFd,
+    requests: Option<File>,
+    replies: BufReader<File>,
+    waiter: Option<std::thread::JoinHandle<io::Result<ExitStatus>>>,
+}
+
+impl Sandbox {
+    /// Starts `command`. What it says on standard error goes to `log`.
+    pub(crate) fn start(mut command: Command, log: File) -> io::Result<Self> {
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::from(log))
+            // A terminal's interrupt is AIR's to handle.
+            .process_group(0);
+        let (started, on_start) = mpsc::channel();
+        // The kernel ends the sandbox with the thread that started it, so that one stays.
+        let waiter =
+            std::thread::Builder::new().name("air-sandbox".to_owned()).spawn(move || {
+                let child = command.spawn();
+                drop(command);
+                match child {
+                    Ok(mut child) => {
+                        let pipes = (child.stdin.take(), child.stdout.take());
+                        let pid = Pid::from_child(&child);
+                        let ended = pidfd_open(pid, PidfdFlags::empty());
+                        // The receiver waits right below.
+                        let _ = started.send(Ok((pid, ended, pipes)));
+                        child.wait()
+                    }
+                    Err(error) => {
+                        let _ = started.send(Err(error));
+                        Err(io::Error::other("not started"))
+                    }
+                }
+            })?;
+        let (pid, ended, pipes) =
+            on_start.recv().map_err(|_| io::Error::other("not started"))??;
+        let (Some(requests), Some(replies)) = pipes else {
+            return Err(io::Error::other("no pipes"));
+        };
+        Ok(Self {
+            pid,
+            ended: ended?,
+            requests: Some(File::from(OwnedFd::from(requests))),
+            replies: BufReader::new(File::from(OwnedFd::from(replies))),
+            waiter: Some(waiter),
+        })
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        !is_ready(self.ended.as_fd(), Duration::ZERO)
+    }
+
+    /// Sends a request that may take `within`, and waits for its reply.
+    pub(crate) fn call(&mut self, request: &Request, within: Duration) -> io::Result<Reply> {
+        let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        protocol::write(requests, request)?;
+        if !is_ready(self.replies.get_ref().as_fd(), within + GRACE) {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the supervisor does not answer"));
+        }
+        protocol::read(&mut self.replies)?
+            .ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "the sandbox has ended"))
+    }
+
+    /// Ends it with all its processes, and waits until they are gone.
+    pub(crate) fn stop(&mut self) {
+        // The supervisor ends with its input; as pid 1 it takes the namespace along.
+        drop(self.requests.take());
+        let deadline = Instant::now() + GRACE;
+        while !is_ready(self.ended.as_fd(), Duration::from_millis(500)) {
+            if Instant::now() + GRACE / 2 > deadline {
+                for child in self.children() {
+                    let _ = kill_process(child, Signal::KILL);
+                }
+            }
+            if Instant::now() > deadline {
+                let _ = kill_process(self.pid, Signal::KILL);
+                break;
+            }
+        }
+        if let Some(waiter) = self.waiter.take() {
+            // How it ended says nothing more.
+            let _ = waiter.join();
+        }
+    }
+
+    /// Pid 1 of the sandbox, as a child of bwrap.
+    fn children(&self) -> Vec<Pid> {
+        let pid = self.pid.as_raw_nonzero();
+        let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let list = list.unwrap_or_default();
+        list.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn is_ready(fd: std::os::fd::BorrowedFd<'_>, within: Duration) -> bool {
+    let deadline = Instant::now() + within;
+    loop {
+        let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+        let pause = deadline.saturating_duration_since(Instant::now());
+        let ready = poll(&mut polled, Timespec::try_from(pause).ok().as_ref());
+        if matches!(ready, Ok(ready) if ready > 0) {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+    }
+}
