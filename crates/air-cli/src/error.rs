@@ -51,10 +51,7 @@ pub enum CliError {
 
 impl CliError {
     /// A closure that turns an I/O error on `path` into this error.
-    pub fn file(
-        action: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Self {
+    pub fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { action, path, source }
     }

@@ -33,10 +33,8 @@ use crate::{
 pub fn run(cli: Cli, environment: &Environment, cwd: PathBuf, streams: Streams<'_>) -> Exit {
     let Cli { global, command } = cli;
     // These work, and may be what is needed, where the settings cannot be used.
-    let loads = !matches!(
-        command,
-        Command::Supervise(_) | Command::Completions(_) | Command::Init(_)
-    );
+    let loads =
+        !matches!(command, Command::Supervise(_) | Command::Completions(_) | Command::Init(_));
     let loaded = if loads {
         Config::load(environment, &global.overrides(), &cwd)
     } else {

@@ -46,10 +46,26 @@ pub enum End {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line<'l> {
-    Session { version: u32, session: &'l str, tier: String },
-    Step { step: usize, tool: &'l str, output: &'l str, error: Option<&'l str> },
-    Note { step: usize, rule: &'l str, why: &'l str },
-    Stage { stage: &'l str, text: &'l str },
+    Session {
+        version: u32,
+        session: &'l str,
+        tier: String,
+    },
+    Step {
+        step: usize,
+        tool: &'l str,
+        output: &'l str,
+        error: Option<&'l str>,
+    },
+    Note {
+        step: usize,
+        rule: &'l str,
+        why: &'l str,
+    },
+    Stage {
+        stage: &'l str,
+        text: &'l str,
+    },
     Ended {
         #[serde(flatten)]
         end: &'l End,
@@ -127,7 +143,11 @@ impl Teller<'_, '_> {
         let tier = host.tier();
         if self.json() {
             let session = host.session().id().as_str();
-            return self.context.json(&Line::Session { version: 1, session, tier: tier.to_string() });
+            return self.context.json(&Line::Session {
+                version: 1,
+                session,
+                tier: tier.to_string(),
+            });
         }
         if tier == air_core::port::Tier::T1 {
             let text = "the agent's code runs with your rights: nothing contains it (T1)";
@@ -195,9 +215,11 @@ impl Teller<'_, '_> {
     fn incident(&mut self, incident: &Incident, told: u64) -> Result<(), CliError> {
         let record = block_on(air::records::incident(self.air.journal(), incident.id()))?;
         let skip = usize::try_from(told).unwrap_or(usize::MAX);
-        for (_, event) in record.events.iter().skip(skip).take(
-            usize::try_from(incident.revision()).unwrap_or(usize::MAX).saturating_sub(skip),
-        ) {
+        for (_, event) in
+            record.events.iter().skip(skip).take(
+                usize::try_from(incident.revision()).unwrap_or(usize::MAX).saturating_sub(skip),
+            )
+        {
             self.event(incident, event)?;
         }
         Ok(())
@@ -211,7 +233,10 @@ impl Teller<'_, '_> {
                     .iter()
                     .map(|found| format!("@{} ({})", found.rule, found.severity.keyword()))
                     .collect();
-                self.stage("detected", &format!("{}: incident {}", rules.join(", "), incident.id()))?;
+                self.stage(
+                    "detected",
+                    &format!("{}: incident {}", rules.join(", "), incident.id()),
+                )?;
                 for line in &detection.evidence {
                     self.stage("", line)?;
                 }
@@ -294,7 +319,7 @@ impl Teller<'_, '_> {
             "contained" | "recovered" | "verified" => anstyle::AnsiColor::Green.on_default().bold(),
             _ => anstyle::Style::new().dimmed(),
         });
-        let text = plain(text);
+        let text = plain(&text.split_whitespace().collect::<Vec<_>>().join(" "));
         let line = format!("  {style}{stage:<10}{style:#} {text}");
         Ok(writeln!(self.context.streams.out, "{}", line.trim_end())?)
     }
@@ -328,7 +353,9 @@ pub fn plain(text: &str) -> String {
 /// A state for a person.
 pub fn state_name(state: &State) -> String {
     match state {
-        State::Closed(classification) => format!("closed ({})", classification_name(*classification)),
+        State::Closed(classification) => {
+            format!("closed ({})", classification_name(*classification))
+        }
         State::Escalated(failed) => {
             let failed: Vec<&str> = failed.iter().map(|phase| phase.name()).collect();
             format!("escalated ({})", failed.join(", "))

@@ -92,12 +92,7 @@ impl Scene<'_> {
     }
 
     /// Supplies `roots`. Effects are taken from `known` where they were observed already.
-    pub(crate) async fn supply(
-        &self,
-        facts: &mut Facts,
-        roots: Roots,
-        known: Option<&Effects>,
-    ) {
+    pub(crate) async fn supply(&self, facts: &mut Facts, roots: Roots, known: Option<&Effects>) {
         for root in roots.iter() {
             let value = self.value(root, known).await;
             facts.set(root, value);
@@ -118,9 +113,8 @@ impl Scene<'_> {
             Root::Taint => Value::list_with([], Some("labelled content is not tracked here")),
             Root::Output => self.observed(|seen| Value::from(seen.content.as_str())),
             Root::Error => self.observed(|seen| Value::optional(seen.error.as_deref())),
-            Root::DurationMs => self.observed(|seen| {
-                Value::Int(i64::try_from(seen.duration_ms).unwrap_or(i64::MAX))
-            }),
+            Root::DurationMs => self
+                .observed(|seen| Value::Int(i64::try_from(seen.duration_ms).unwrap_or(i64::MAX))),
             Root::Effects => match (known, self.after) {
                 (Some(effects), _) => effects.to_value(labels),
                 (None, Some((_, checkpoint))) => self.effects(checkpoint).await.to_value(labels),

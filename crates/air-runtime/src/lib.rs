@@ -3,6 +3,7 @@
 //!
 //! Start at [`Session`]. It knows ports only: no judge, store or sandbox in particular.
 
+mod decide;
 mod facts;
 mod plan;
 mod ports;

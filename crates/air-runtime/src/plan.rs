@@ -102,8 +102,7 @@ pub(crate) fn evidence(effects: &Effects) -> Vec<String> {
         format!("{} {}{}", file.change.name(), file.path, origin.unwrap_or_default())
     });
     let processes = effects.processes.items.iter();
-    let processes =
-        processes.map(|process| format!("left running: {}", process.argv.join(" ")));
+    let processes = processes.map(|process| format!("left running: {}", process.argv.join(" ")));
     let connections = effects.connections.items.iter().map(|connection| {
         let (host, port) = (&connection.host, connection.port);
         format!("connection {} {host}:{port}", connection.direction)

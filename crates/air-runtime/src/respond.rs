@@ -17,8 +17,9 @@ use air_core::{
 
 use crate::{
     Ports,
+    decide::judge,
     facts::{History, Scene},
-    session::{RuntimeError, judge},
+    session::RuntimeError,
 };
 
 /// How far to drive an incident.
@@ -108,10 +109,8 @@ pub(crate) async fn record(
 ) -> Result<(), RuntimeError> {
     let events = incident.handle(input)?;
     let at = ports.clock.now();
-    let records: Vec<Record> = events
-        .iter()
-        .map(|event| Record { at, event: Event::Incident(event.clone()) })
-        .collect();
+    let records: Vec<Record> =
+        events.iter().map(|event| Record { at, event: Event::Incident(event.clone()) }).collect();
     let stream = Stream::Incident(incident.id().clone());
     ports.journal.append(&stream, incident.revision(), &records, Durability::Power).await?;
     for event in &events {
@@ -217,9 +216,8 @@ impl Case {
     /// reach is out of reach.
     async fn stopped(&self, scene: &Scene<'_>, incident: &Incident) -> Input {
         let detection = incident.detection();
-        let nothing = |action: &&air_core::incident::PlannedAction| {
-            action.phase == Phase::Containment
-        };
+        let nothing =
+            |action: &&air_core::incident::PlannedAction| action.phase == Phase::Containment;
         if detection.response.iter().find(nothing).is_none() {
             return Input::NotApplicable;
         }
@@ -233,9 +231,11 @@ impl Case {
             })
             .flatten()
             .collect();
-        let still = fresh.files.items.iter().find(|file| {
-            file.change == Change::Created && taken.contains(&&file.path)
-        });
+        let still = fresh
+            .files
+            .items
+            .iter()
+            .find(|file| file.change == Change::Created && taken.contains(&&file.path));
         let running = fresh.processes.items.first();
         let (outcome, why) = match (running, still, &fresh.processes.incomplete) {
             (Some(process), ..) => (
@@ -282,12 +282,7 @@ impl Case {
         Verdict::by_condition(outcome, proof.join("; "))
     }
 
-    async fn eradicate(
-        &self,
-        ports: &Ports,
-        context: &Context<'_>,
-        incident: &Incident,
-    ) -> Input {
+    async fn eradicate(&self, ports: &Ports, context: &Context<'_>, incident: &Incident) -> Input {
         let Some(synthesizer) = &ports.synthesizer else {
             return Input::SynthesisOff;
         };

@@ -5,15 +5,13 @@ use std::sync::Arc;
 use air_core::{
     effects::Effects,
     engine::Engine,
-    evaluation::{Advance, Decided, Evaluation, Finding, FindingRecord, Gate, Point, Review},
+    evaluation::{Decided, Finding, FindingRecord, Gate, Review},
     fact::{Facts, Root, Roots},
     guardrail::Mode,
-    id::{CallId, CheckpointId, IncidentId, PayloadId, SessionId},
+    id::{CallId, CheckpointId, IncidentId, SessionId},
     incident::{Detection, Incident, IncidentEvent, TransitionError},
-    outcome::{Outcome, Verdict},
     policy::FailPolicy,
     port::{Durability, Event, JournalError, Record, Stream, WorkspaceError},
-    question::Question,
     rule::Rule,
     ruleset::{DuplicateRuleError, Entry, RuleSet},
     session::{self, SessionEvent, Status},
@@ -22,6 +20,7 @@ use air_core::{
 
 use crate::{
     Ports,
+    decide::{decide, payload, records, refusal},
     facts::{History, Scene},
     plan,
     respond::{self, Until},
@@ -437,8 +436,7 @@ impl Session {
         durability: Durability,
     ) -> Result<(), RuntimeError> {
         self.machine.admits(&event)?;
-        let record =
-            Record { at: self.ports.clock.now(), event: Event::Session(event.clone()) };
+        let record = Record { at: self.ports.clock.now(), event: Event::Session(event.clone()) };
         let stream = Stream::Session(self.id.clone());
         let expected = self.machine.revision();
         self.ports.journal.append(&stream, expected, &[record], durability).await?;
@@ -458,82 +456,4 @@ impl Session {
             Some(false) | None => Gate::Block,
         }
     }
-}
-
-/// Supplies facts and answers until the evaluation is decided.
-pub(crate) async fn decide<P: Point>(
-    scene: &Scene<'_>,
-    mut evaluation: Evaluation<P>,
-    facts: &mut Facts,
-    effects: Option<&Effects>,
-) -> Decided<P::Decision> {
-    loop {
-        match evaluation.advance(facts) {
-            Advance::Need(roots) => scene.supply(facts, roots, effects).await,
-            Advance::Ask(questions) => {
-                for (at, rule) in questions {
-                    let verdict = judge(scene.ports, P::QUESTION, &rule, facts).await;
-                    evaluation.answer(at, verdict);
-                }
-            }
-            Advance::Decided(decided) => return decided,
-        }
-    }
-}
-
-/// Asks the judge. One that is absent or fails could not tell.
-pub(crate) async fn judge(
-    ports: &Ports,
-    kind: air_core::question::QuestionKind,
-    rule: &Rule,
-    facts: &Facts,
-) -> Verdict {
-    let undetermined =
-        |why: String| Verdict::by_condition(Outcome::undetermined(why), "the judge did not answer");
-    match &ports.judge {
-        Some(judge) => match judge.judge(Question { kind, rule, facts }).await {
-            Ok(verdict) => verdict,
-            Err(error) => undetermined(error.to_string()),
-        },
-        None => undetermined("no judge is configured".into()),
-    }
-}
-
-pub(crate) fn records<'a>(
-    findings: impl IntoIterator<Item = &'a Finding>,
-) -> Vec<FindingRecord> {
-    findings.into_iter().map(Finding::record).collect()
-}
-
-/// Keeps `content` beside the journal, as JSON.
-async fn payload(
-    ports: &Ports,
-    content: &impl serde::Serialize,
-) -> Result<PayloadId, RuntimeError> {
-    let json = serde_json::to_vec(content)
-        .map_err(|error| JournalError::Unusable(format!("cannot be written as JSON: {error}")))?;
-    Ok(ports.journal.put_payload(&json).await?)
-}
-
-/// What an agent is told when its call is refused.
-fn refusal(hits: &[Finding], undetermined: &[Finding]) -> String {
-    let hit = hits.iter().map(|finding| {
-        let rule = &finding.rule;
-        let check = rule.check.split_whitespace().collect::<Vec<_>>().join(" ");
-        let instead = match &rule.kind {
-            air_core::rule::RuleKind::Guardrail { instead: Some(instead), .. } => {
-                format!(" Instead: {}", instead.split_whitespace().collect::<Vec<_>>().join(" "))
-            }
-            _ => String::new(),
-        };
-        format!("guardrail @{}: {check}{instead}", rule.name)
-    });
-    let unknown = undetermined.iter().map(|finding| {
-        let why = match &finding.verdict.outcome {
-            Outcome::Undetermined(why) => why.as_ref(),
-            Outcome::Satisfied | Outcome::Unsatisfied => "",
-        };
-        format!("guardrail @{} could not be decided: {why}", finding.rule.name)
-    });
-    hit.chain(unknown).collect::<Vec<_>>().join("; ")
 }

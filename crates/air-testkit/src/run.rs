@@ -64,9 +64,7 @@ fn rules(text: &str) -> Result<Vec<Rule>, CaseError> {
         .filter(|found| found.severity == air_lang::Severity::Error)
         .collect();
     match errors.first() {
-        Some(first) => {
-            Err(CaseError::Rules { count: errors.len(), first: first.message.clone() })
-        }
+        Some(first) => Err(CaseError::Rules { count: errors.len(), first: first.message.clone() }),
         None => Ok(parsed.into_rules()),
     }
 }
@@ -179,8 +177,8 @@ impl Stage {
             }
             let _ = writeln!(out, "{subject}: {}", events.join(", "));
             if let Stream::Incident(id) = stream {
-                let incident = Incident::replay(id, &incident)
-                    .map_err(air_runtime::RuntimeError::from)?;
+                let incident =
+                    Incident::replay(id, &incident).map_err(air_runtime::RuntimeError::from)?;
                 self.guardrail(&incident, out)?;
             }
         }

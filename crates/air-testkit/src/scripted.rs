@@ -1,10 +1,8 @@
 //! Ports that do what a test says, in memory.
 
-use std::{
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
 };
 
 use air_core::{
@@ -282,9 +280,9 @@ pub struct TextRules;
 impl RuleReader for TextRules {
     fn rule(&self, text: &str) -> Result<Rule, String> {
         let parsed = air_lang::parse(text);
-        if let Some(found) = parsed.diagnostics().iter().find(|found| {
-            found.severity == air_lang::Severity::Error
-        }) {
+        if let Some(found) =
+            parsed.diagnostics().iter().find(|found| found.severity == air_lang::Severity::Error)
+        {
             return Err(found.message.clone());
         }
         parsed.into_rules().pop().ok_or_else(|| "it holds no rule".to_owned())

@@ -187,10 +187,8 @@ impl Air {
         let code = Arc::new(CodeParser::new());
         let learn = self.settings.learn;
         let synthesizer = learn.then(|| {
-            let synthesizer = ExactSynthesizer::new(
-                Arc::<CodeParser>::clone(&code),
-                Arc::clone(&labels),
-            );
+            let synthesizer =
+                ExactSynthesizer::new(Arc::<CodeParser>::clone(&code), Arc::clone(&labels));
             Arc::new(synthesizer) as Arc<dyn air_core::port::Synthesizer>
         });
         let ports = Ports {

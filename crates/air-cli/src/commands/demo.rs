@@ -44,7 +44,10 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         fs::create_dir(&place).map_err(CliError::file("create", dir))?;
         write(&place)?;
         let shown = dir.display();
-        writeln!(context.streams.out, "exported to {shown}; change what you like, and run, twice:")?;
+        writeln!(
+            context.streams.out,
+            "exported to {shown}; change what you like, and run, twice:"
+        )?;
         writeln!(
             context.streams.out,
             "  airctl run --script {shown}/demo.toml --rules {shown}/demo.air \

@@ -100,7 +100,9 @@ fn write(document: &Document, context: &mut Context<'_>) -> Result<(), CliError>
     let yes = context.style(anstyle::AnsiColor::Green.on_default());
     let no = context.style(anstyle::AnsiColor::Red.on_default());
     let out = &mut context.streams.out;
-    let mark = |good: bool| if good { format!("{yes}ok{yes:#}     ") } else { format!("{no}missing{no:#}") };
+    let mark = |good: bool| {
+        if good { format!("{yes}ok{yes:#}     ") } else { format!("{no}missing{no:#}") }
+    };
     for tier in &document.tiers {
         writeln!(out, "{}  tier {}: {}", mark(tier.available), tier.tier, tier.why)?;
         if let (false, Some(fix)) = (tier.available, &tier.fix) {

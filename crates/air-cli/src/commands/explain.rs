@@ -203,8 +203,7 @@ fn keyword(
     planned: &[PlannedAction],
 ) -> String {
     let numbered = (1..).zip(planned);
-    let mut ours =
-        numbered.filter(|(number, _)| action_id(incident.id(), *number) == *action);
+    let mut ours = numbered.filter(|(number, _)| action_id(incident.id(), *number) == *action);
     ours.next().map_or_else(String::new, |(_, planned)| format!("{}: ", planned.action.keyword()))
 }
 
@@ -233,7 +232,9 @@ fn write(story: &Story, context: &mut Context<'_>) -> Result<(), CliError> {
     writeln!(out, "\n{bold}why{bold:#}")?;
     for found in &story.findings {
         writeln!(out, "  {} ({}) holds, by {}:", found.rule, found.severity, found.judge)?;
-        writeln!(out, "    {}", plain(&found.because))?;
+        for line in found.because.lines() {
+            writeln!(out, "    {}", plain(line.trim()))?;
+        }
     }
     writeln!(out, "\n{bold}evidence{bold:#}")?;
     for line in &story.evidence {
@@ -242,7 +243,7 @@ fn write(story: &Story, context: &mut Context<'_>) -> Result<(), CliError> {
     writeln!(out, "\n{bold}response{bold:#}")?;
     for entry in &story.timeline {
         let at = time::local(entry.at_ms);
-        writeln!(out, "  {at}  {:<9}  {}", entry.stage, plain(&entry.text))?;
+        writeln!(out, "  {at}  {:<9}  {}", entry.stage, one_line(&entry.text))?;
     }
     writeln!(out, "\n{bold}guardrail{bold:#}")?;
     match &story.guardrail {
@@ -255,4 +256,8 @@ fn write(story: &Story, context: &mut Context<'_>) -> Result<(), CliError> {
         None => writeln!(out, "  none")?,
     }
     Ok(())
+}
+
+fn one_line(text: &str) -> String {
+    plain(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }

@@ -77,7 +77,10 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     for item in &items {
         let Item { id, at_ms, rule, severity, state, tool, .. } = item;
         let at = time::local(*at_ms);
-        writeln!(context.streams.out, "{id}  {at}  {severity:<8}  {state:<24}  {tool:<12}  {rule}")?;
+        writeln!(
+            context.streams.out,
+            "{id}  {at}  {severity:<8}  {state:<24}  {tool:<12}  {rule}"
+        )?;
     }
     Ok(Exit::Fine)
 }

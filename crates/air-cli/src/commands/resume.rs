@@ -77,7 +77,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     let items = match &args.id {
         Some(id) => {
             let all = block_on(air::records::incidents(air.journal()))?;
-            let record = guard::by_prefix(all, |record| record.incident.id().as_str(), id, "incident")?;
+            let record =
+                guard::by_prefix(all, |record| record.incident.id().as_str(), id, "incident")?;
             let decision = decision(args, &record.incident)?;
             let incident = block_on(air.decide(record.incident.id(), decision))?;
             vec![item(incident.detection().session.as_str(), &[], Some(&incident), &[])]
@@ -136,9 +137,10 @@ fn decision(args: &Args, incident: &Incident) -> Result<Decision, CliError> {
     };
     first.map(Decision::Retry).ok_or_else(|| CliError::Usage {
         what: format!("incident {} is {}", incident.id(), state_name(incident.state())),
-        hint: "only an escalated incident waits for a person; without an id, `airctl resume` takes \
+        hint:
+            "only an escalated incident waits for a person; without an id, `airctl resume` takes \
                up what an ended process left open"
-            .to_owned(),
+                .to_owned(),
     })
 }
 

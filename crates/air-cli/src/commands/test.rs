@@ -124,10 +124,10 @@ fn difference(
         match (expected.get(at), actual.get(at)) {
             (Some(want), Some(came)) if want == came => writeln!(out, "    {want}")?,
             (want, came) => {
-                for want in want {
+                if let Some(want) = want {
                     writeln!(out, "  - {want}")?;
                 }
-                for came in came {
+                if let Some(came) = came {
                     writeln!(out, "  + {came}")?;
                 }
             }

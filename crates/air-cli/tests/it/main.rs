@@ -2,10 +2,12 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod check;
+mod crash;
 mod examples;
 mod fmt;
 mod other;
 mod starter;
+mod story;
 
 use std::{fmt::Write as _, fs, path::Path};
 

@@ -145,7 +145,7 @@ proptest! {
             r#"effects.files.all(f, has(f.origin) || f.change == "deleted")"#,
             r#"effects.processes.exists(p, "sleep" in p.argv) && error == null"#,
             r#"code.calls.exists(c, c.name == "shutil.copy" && c.args[0] in code.paths)"#,
-            r#"effects.files.filter(f, under(f.origin, "/etc")).map(f, f.path) == ["/work/x"]"#,
+            r#"effects.files.filter(f, under(f.origin, "/etc")).map(f, f.path) == ["/workspace/x"]"#,
             r#"!code.complete || size(code.defects) > 0 || duration_ms > 10 && output == "done""#,
         ]),
         choices in prop::collection::vec(any::<u8>(), 120),

@@ -73,9 +73,9 @@ fn copied() -> serde_json::Value {
         "output": "done", "error": null, "duration_ms": 12,
         "effects": {
             "files": [
-                {"path": "/work/x", "change": "created", "size": 10, "mode": 420, "labels": [],
+                {"path": "/workspace/x", "change": "created", "size": 10, "mode": 420, "labels": [],
                  "origin": "/etc/passwd"},
-                {"path": "/work/y", "change": "deleted", "size": 0, "mode": 420, "labels": [],
+                {"path": "/workspace/y", "change": "deleted", "size": 0, "mode": 420, "labels": [],
                  "origin": null},
             ],
             "processes": {"...": "the watch ended early", "items": [{"pid": 7, "argv": ["sleep"]}]},

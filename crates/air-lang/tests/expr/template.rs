@@ -28,7 +28,7 @@ fn templates_expand() {
             r#"{"path": "${f.path}"}"#,
             Some(("f", r#"effects.files.filter(f, f.change == "created")"#))
         ),
-        Ok(json!([{"path": "/work/x"}]))
+        Ok(json!([{"path": "/workspace/x"}]))
     );
 }
 

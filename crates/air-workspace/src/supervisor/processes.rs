@@ -37,15 +37,13 @@ pub(super) fn alive(tier: Tier) -> BTreeSet<u32> {
 pub(super) fn are_more_than(tier: Tier, limit: usize) -> bool {
     if tier == Tier::T3 {
         let Ok(entries) = std::fs::read_dir("/proc") else { return false };
-        let pids = entries.flatten().filter(|entry| {
-            entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit)
-        });
-        // Ended ones that nobody has waited for are among them.
+        let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        // Ended ones that nobody has waited for are among them; they use up pids all the same.
         let most = limit.saturating_mul(4);
-        let seen = pids.take(most + 1).count();
-        if seen <= limit || seen > most {
-            return seen > limit;
-        }
+        let seen: Vec<u32> = pids.take(most + 1).collect();
+        return seen.len() > most
+            || seen.len() > limit
+                && seen.into_iter().filter(|pid| parent_of(*pid).is_some()).count() > limit;
     }
     alive(tier).len() > limit
 }

@@ -51,25 +51,19 @@ fn the_supervisor_survives_its_children() {
 }
 
 #[test]
-fn a_fork_bomb_is_ended() {
-    let few = |config: &mut SandboxConfig| config.limits.processes = 100;
-    let Some(bench) = Bench::try_with(Tier::T3, few) else { return };
-    let seen = bench.bash(":() { : | : & }; :; sleep 10");
-    assert!(seen.error.is_some(), "{seen:?}");
-    bench.kill();
-    assert_eq!(bench.bash("echo fine").content, "fine\n");
-}
-
-#[test]
 fn there_is_no_network() {
-    at_each_tier(|bench| {
-        let code = "import socket\nsocket.create_connection(('1.1.1.1', 53), 2)";
-        let error = bench.python(code).error.unwrap();
-        assert!(error.contains("Error"), "{error}");
-        let code = "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('1.1.1.1', 53))";
-        assert!(bench.python(code).error.is_some());
+    if let Some(bench) = Bench::try_new(Tier::T3) {
+        let routes = bench.python("print(len(open('/proc/net/route').readlines()))");
+        assert_eq!(routes.content, "1\n", "only the heading: no route leads out");
         assert!(block_on(bench.workspace.isolate()).is_ok());
-    });
+    }
+    if let Some(bench) = Bench::try_new(Tier::T2) {
+        for kind in ["SOCK_STREAM", "SOCK_DGRAM"] {
+            let code = format!("import socket\nsocket.socket(socket.AF_INET, socket.{kind})");
+            assert!(bench.python(&code).error.unwrap().contains("PermissionError"), "{kind}");
+        }
+        assert!(block_on(bench.workspace.isolate()).is_ok());
+    }
 }
 
 #[test]
