@@ -15,6 +15,9 @@ use std::sync::Arc;
 
 use crate::{args::Format, context::Context, error::CliError, script::Script};
 
+/// How much of a tool's output a person is shown, in lines.
+const MOST_LINES: usize = 8;
+
 /// How a script ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
@@ -182,13 +185,12 @@ impl Teller<'_, '_> {
             let (output, error) = (seen.content.as_str(), seen.error.as_deref());
             return self.context.json(&Line::Step { step: number, tool, output, error });
         }
-        const MOST: usize = 8;
         let lines: Vec<&str> = seen.content.lines().collect();
-        for line in lines.iter().take(MOST) {
+        for line in lines.iter().take(MOST_LINES) {
             writeln!(self.context.streams.out, "  | {}", plain(line))?;
         }
-        if lines.len() > MOST {
-            writeln!(self.context.streams.out, "  | … {} more lines", lines.len() - MOST)?;
+        if lines.len() > MOST_LINES {
+            writeln!(self.context.streams.out, "  | … {} more lines", lines.len() - MOST_LINES)?;
         }
         if let Some(error) = &seen.error {
             self.stage("failed", error.lines().last().unwrap_or_default())?;

@@ -239,8 +239,9 @@ impl<P: Point> Evaluation<P> {
         for item in self.items.drain(..) {
             let Some(verdict) = item.verdict else { continue };
             let list = match (&verdict.outcome, item.mode) {
-                (Outcome::Unsatisfied, _) | (_, Mode::Retired) => continue,
-                (Outcome::Undetermined(_), Mode::Shadow) => continue,
+                (Outcome::Unsatisfied, _)
+                | (_, Mode::Retired)
+                | (Outcome::Undetermined(_), Mode::Shadow) => continue,
                 (Outcome::Satisfied, Mode::Shadow) => &mut shadow,
                 (Outcome::Satisfied, Mode::Enforce) => &mut hits,
                 (Outcome::Undetermined(_), Mode::Enforce) => &mut undetermined,

@@ -219,14 +219,13 @@ impl Session {
             (Status::Monitoring, E::StepStarted { index, .. }) => {
                 !self.held && *index > self.last_index
             }
-            (Status::Monitoring, E::Gated { .. } | E::ResponseStarted { .. } | E::TaskEnded) => {
-                true
-            }
-            (Status::Monitoring, E::StepReviewed { index, .. }) => self.open.contains_key(index),
+            (Status::Monitoring, E::Gated { .. } | E::ResponseStarted { .. }) => true,
+            // A step that is open must be examined first, or it never would be.
+            (Status::Monitoring, E::TaskEnded) => self.open.is_empty(),
             (Status::Monitoring, E::Released) => self.held,
             // A step that was running when the incident was found is examined all the same.
             (
-                Status::Responding { .. } | Status::Unresolved { .. },
+                Status::Monitoring | Status::Responding { .. } | Status::Unresolved { .. },
                 E::StepReviewed { index, .. },
             ) => self.open.contains_key(index),
             (

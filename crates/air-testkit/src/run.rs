@@ -226,5 +226,8 @@ fn told(event: &IncidentEvent) -> Option<String> {
 }
 
 fn names(findings: &[FindingRecord]) -> String {
-    findings.iter().map(|found| format!(" @{}", found.rule)).collect()
+    findings.iter().fold(String::new(), |mut names, found| {
+        let _ = write!(names, " @{}", found.rule);
+        names
+    })
 }

@@ -22,14 +22,14 @@ pub struct Args {
 #[derive(Serialize)]
 struct Document {
     version: u32,
-    tiers: Vec<Tier>,
+    tiers: Vec<Confinement>,
     tools: Vec<Tool>,
     state: String,
     journal: String,
 }
 
 #[derive(Serialize)]
-struct Tier {
+struct Confinement {
     tier: String,
     available: bool,
     why: String,
@@ -59,9 +59,9 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         SessionId::from("doctor").as_str(),
         settings.supervisor.clone(),
     );
-    let tiers: Vec<Tier> = air_workspace::detect(&probe)
+    let tiers: Vec<Confinement> = air_workspace::detect(&probe)
         .into_iter()
-        .map(|report| Tier {
+        .map(|report| Confinement {
             tier: report.tier.to_string(),
             available: report.available,
             why: report.why,

@@ -1,5 +1,10 @@
 //! The binary as a user meets it: exit code, standard output, standard error.
-#![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "helpers of tests fail as tests do"
+)]
 
 mod check;
 mod crash;

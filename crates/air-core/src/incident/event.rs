@@ -83,9 +83,12 @@ impl Action {
     /// Whether, repeated after a crash, it has the effect of one.
     pub fn is_idempotent(&self) -> bool {
         match self {
-            Self::Kill | Self::Isolate | Self::Quarantine { .. } | Self::Rollback => true,
+            Self::Kill
+            | Self::Isolate
+            | Self::Quarantine { .. }
+            | Self::Rollback
+            | Self::Impossible { .. } => true,
             Self::Call { idempotent, .. } => *idempotent,
-            Self::Impossible { .. } => true,
         }
     }
 
