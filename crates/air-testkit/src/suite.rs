@@ -2,7 +2,7 @@
 //!
 //! A heading begins a case. In it, a block fenced as `air` holds rules, one fenced as `toml` holds
 //! the steps with what they return and change, and one fenced as `expect` holds the transcript.
-//! All other text is for the reader. Rules before the first case belong to every case.
+//! All other text is for the reader. Rules under headings before the first case belong to every case.
 
 use std::ops::Range;
 
@@ -165,7 +165,7 @@ pub fn parse(text: &str) -> Result<Vec<Case>, SuiteError> {
             Event::Start(Tag::Heading { .. }) => heading = Some((String::new(), range.start)),
             Event::End(TagEnd::Heading(_)) => {
                 if let Some((name, at)) = heading.take() {
-                    finish(draft.take(), &common, &mut cases)?;
+                    finish(draft.take(), &mut common, &mut cases)?;
                     draft = Some(Draft { name, line: line_of(at), ..Draft::default() });
                 }
             }
@@ -196,7 +196,7 @@ pub fn parse(text: &str) -> Result<Vec<Case>, SuiteError> {
             _ => {}
         }
     }
-    finish(draft, &common, &mut cases)?;
+    finish(draft, &mut common, &mut cases)?;
     Ok(cases)
 }
 
@@ -246,6 +246,10 @@ fn finish(draft: Option<Draft>, common: &str, cases: &mut Vec<Case>) -> Result<(
     let Some(Draft { name, line, rules, script, expected }) = draft else { return Ok(()) };
     let missing = |what: &str| SuiteError { line, message: format!("case `{name}` has no {what}") };
     match (script, expected) {
+        (None, None) if cases.is_empty() => {
+            common.push_str(&rules);
+            Ok(())
+        }
         (None, None) if rules.is_empty() => Ok(()),
         (None, _) => Err(missing("`toml` block with steps")),
         (_, None) => Err(missing("`expect` block: without one nothing is tested")),

@@ -7,6 +7,7 @@
 )]
 
 mod check;
+mod corpus;
 mod crash;
 mod examples;
 mod fmt;

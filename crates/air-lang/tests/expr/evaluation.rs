@@ -17,7 +17,7 @@ fn conditions_answer() {
         ),
         (r#"tool == "python_repl" && args.code.contains("shutil.copy")"#, "true"),
         (r#"effects.files.exists(f, under(f.path, "/etc"))"#, "false"),
-        (r#"effects.files.all(f, under(f.path, "/work"))"#, "true"),
+        (r#"effects.files.all(f, under(f.path, "/workspace"))"#, "true"),
         (r#"code.paths.exists(p, glob(p, "/etc/*"))"#, "true"),
         (r#"code.paths.exists(p, glob(p, "/*"))"#, "false"),
         (r#"code.calls.exists(c, c.name.matches("^shutil\\.(copy|move)$"))"#, "true"),
