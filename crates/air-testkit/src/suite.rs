@@ -242,7 +242,11 @@ fn take_block(
     Ok(())
 }
 
-fn finish(draft: Option<Draft>, common: &str, cases: &mut Vec<Case>) -> Result<(), SuiteError> {
+fn finish(
+    draft: Option<Draft>,
+    common: &mut String,
+    cases: &mut Vec<Case>,
+) -> Result<(), SuiteError> {
     let Some(Draft { name, line, rules, script, expected }) = draft else { return Ok(()) };
     let missing = |what: &str| SuiteError { line, message: format!("case `{name}` has no {what}") };
     match (script, expected) {
