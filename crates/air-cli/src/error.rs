@@ -41,9 +41,6 @@ pub enum CliError {
     /// AIR could not do it.
     #[error(transparent)]
     Air(#[from] air::AirError),
-    /// The command is not part of this build.
-    #[error("command `{0}` is not built")]
-    NotBuilt(&'static str),
     /// Something else failed.
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),

@@ -18,6 +18,9 @@ use crate::{args::Format, context::Context, error::CliError, script::Script};
 /// How much of a tool's output a person is shown, in lines.
 const MOST_LINES: usize = 8;
 
+/// How much of a call a person is shown, in characters.
+const MOST_SHOWN: usize = 90;
+
 /// How a script ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
@@ -168,10 +171,12 @@ impl Teller<'_, '_> {
         if self.json() {
             return Ok(());
         }
-        let shown = arguments.values().find_map(|value| value.as_str()).unwrap_or_default();
-        let line = shown.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let line: String = air_core::redact::redact(line).chars().take(70).collect();
-        let more = if shown.lines().count() > 1 { " …" } else { "" };
+        let shown = ["code", "command", "path"].iter().find_map(|name| arguments.get(*name));
+        let shown = shown.and_then(serde_json::Value::as_str).unwrap_or_default();
+        let lines = shown.lines().map(str::trim).filter(|line| !line.is_empty());
+        let line = air_core::redact::redact(&lines.collect::<Vec<_>>().join("; "));
+        let more = if line.chars().nth(MOST_SHOWN).is_some() { " …" } else { "" };
+        let line: String = line.chars().take(MOST_SHOWN).collect();
         Ok(writeln!(self.context.streams.out, "step {number}  {tool}  {}{more}", plain(&line))?)
     }
 

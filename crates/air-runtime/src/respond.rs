@@ -275,9 +275,15 @@ impl Case {
             };
             supply(scene, &mut facts, condition.reads()).await;
             let answer = condition.evaluate(&facts);
-            outcome = outcome.and(if negated { answer.not() } else { answer });
-            let not = if negated { "no longer: " } else { "" };
-            proof.push(format!("{not}{}", condition.source()));
+            let holds = if negated { answer.clone().not() } else { answer.clone() };
+            outcome = outcome.and(holds);
+            proof.push(match (&answer, negated) {
+                (Outcome::Satisfied, true) => format!("@{} still holds", rule.name),
+                (Outcome::Unsatisfied, true) => {
+                    format!("@{} holds no longer, asked again on fresh facts", rule.name)
+                }
+                _ => format!("`verify` of @{}: {}", rule.name, condition.source()),
+            });
         }
         Verdict::by_condition(outcome, proof.join("; "))
     }

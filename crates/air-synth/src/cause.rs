@@ -182,9 +182,17 @@ fn naming(code: &CodeFacts, is_named: impl Fn(&str) -> bool) -> Option<Part> {
 }
 
 fn part(call: &Call, is_named: impl Fn(&str) -> bool) -> Option<Part> {
-    let named = call.args.iter().filter(|arg| is_literal(arg) && is_named(arg));
-    let telling: Vec<String> = named.cloned().collect();
-    (!telling.is_empty() && is_literal(&call.name)).then(|| Part::new(call, telling))
+    let literal = || call.args.iter().filter(|arg| is_literal(arg));
+    let named = literal().any(|arg| is_named(arg));
+    let telling = literal().filter(|arg| is_named(arg) || is_write_mode(&call.name, arg));
+    (named && is_literal(&call.name)).then(|| Part::new(call, telling.cloned().collect()))
+}
+
+/// The argument that makes `open` write: without it, reading the same file would be blocked.
+fn is_write_mode(name: &str, arg: &str) -> bool {
+    (name == "open" || name.ends_with(".open"))
+        && arg.chars().all(|c| "rwaxbt+".contains(c))
+        && arg.contains(['w', 'a', 'x', '+'])
 }
 
 /// One that does something, and the inner one of `sudo cp a b`.

@@ -5,6 +5,7 @@ use std::{fmt::Write as _, sync::Arc};
 use air_core::{
     evaluation::FindingRecord,
     fact::PathLabels,
+    id::SessionId,
     incident::{Ending, Incident, IncidentEvent, State},
     port::{Event, Ids as _, Journal as _, Stream},
     rule::Rule,
@@ -47,8 +48,7 @@ pub enum CaseError {
 ///
 /// If the rules have errors, or the engine failed.
 pub fn run(case: &Case) -> Result<String, CaseError> {
-    let rules = rules(&case.rules)?;
-    let stage = Stage::new(rules)?;
+    let stage = Stage::new(&case.rules, ScriptedWorkspace::default())?;
     let mut transcript = String::new();
     stage.play(case, "step", &mut transcript)?;
     stage.journal(&mut transcript)?;
@@ -69,18 +69,32 @@ fn rules(text: &str) -> Result<Vec<Rule>, CaseError> {
     }
 }
 
-struct Stage {
+/// Scripted ports, put together.
+#[derive(Debug)]
+pub struct Stage {
     rules: Vec<Rule>,
-    store: Arc<MemoryStore>,
-    workspace: Arc<ScriptedWorkspace>,
+    /// The journal and the guardrails.
+    pub store: Arc<MemoryStore>,
+    /// Where tools act.
+    pub workspace: Arc<ScriptedWorkspace>,
+    /// The tools of responses.
+    pub tools: Arc<ScriptedTools>,
     counting: Arc<Counting>,
-    ports: Ports,
+    /// All of them, for a session.
+    pub ports: Ports,
 }
 
 impl Stage {
-    fn new(rules: Vec<Rule>) -> Result<Self, CaseError> {
+    /// A stage with these rules, in the rule language, over this workspace.
+    ///
+    /// # Errors
+    ///
+    /// If the rules have errors.
+    pub fn new(text: &str, workspace: ScriptedWorkspace) -> Result<Self, CaseError> {
+        let rules = rules(text)?;
         let store = Arc::new(MemoryStore::default());
-        let workspace = Arc::new(ScriptedWorkspace::default());
+        let workspace = Arc::new(workspace);
+        let tools = Arc::new(ScriptedTools::default());
         let counting = Arc::new(Counting::default());
         let code = Arc::new(CodeParser::new());
         let labels: Arc<dyn PathLabels> = Arc::new(LabelTable::built_in()?);
@@ -90,7 +104,7 @@ impl Stage {
             journal: Arc::<MemoryStore>::clone(&store),
             guardrails: Arc::<MemoryStore>::clone(&store),
             workspace: Arc::<ScriptedWorkspace>::clone(&workspace),
-            tools: Arc::new(ScriptedTools::default()),
+            tools: Arc::<ScriptedTools>::clone(&tools),
             code,
             rules: Arc::new(TextRules),
             labels,
@@ -101,18 +115,23 @@ impl Stage {
             judge: None,
             synthesizer: Some(Arc::new(synthesizer)),
         };
-        Ok(Self { rules, store, workspace, counting, ports })
+        Ok(Self { rules, store, workspace, tools, counting, ports })
     }
 
-    fn play(&self, case: &Case, word: &str, out: &mut String) -> Result<(), CaseError> {
-        let opening = Opening {
-            session: self.counting.session(),
-            task: case.script.task.clone(),
+    /// How a session begins under these rules.
+    pub fn opening(&self, session: SessionId, task: &str) -> Opening {
+        Opening {
+            session,
+            task: task.to_owned(),
             agent: "case".to_owned(),
             rules: self.rules.clone(),
             rules_digest: String::new(),
             policy: air_core::policy::FailPolicy::default(),
-        };
+        }
+    }
+
+    fn play(&self, case: &Case, word: &str, out: &mut String) -> Result<(), CaseError> {
+        let opening = self.opening(self.counting.session(), &case.script.task);
         let mut session = block_on(Session::open(self.ports.clone(), opening))?;
         for (number, step) in (1_u32..).zip(&case.script.step) {
             let call = format!("call-{number}");
