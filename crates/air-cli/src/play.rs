@@ -18,7 +18,7 @@ use crate::{args::Format, context::Context, error::CliError, script::Script};
 /// How much of a tool's output a person is shown, in lines.
 const MOST_LINES: usize = 8;
 
-/// How much of a call a person is shown, in characters.
+/// How much of a call, and of a line of output, a person is shown, in characters.
 const MOST_SHOWN: usize = 90;
 
 /// How a script ended.
@@ -192,7 +192,10 @@ impl Teller<'_, '_> {
         }
         let lines: Vec<&str> = seen.content.lines().collect();
         for line in lines.iter().take(MOST_LINES) {
-            writeln!(self.context.streams.out, "  | {}", plain(line))?;
+            let shown: String = line.chars().take(MOST_SHOWN).collect();
+            let more = if shown.len() < line.len() { " …" } else { "" };
+            let shown = plain(&air_core::redact::redact(&shown));
+            writeln!(self.context.streams.out, "  | {shown}{more}")?;
         }
         if lines.len() > MOST_LINES {
             writeln!(self.context.streams.out, "  | … {} more lines", lines.len() - MOST_LINES)?;

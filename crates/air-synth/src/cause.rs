@@ -190,7 +190,7 @@ fn part(call: &Call, is_named: impl Fn(&str) -> bool) -> Option<Part> {
 
 /// The argument that makes `open` write: without it, reading the same file would be blocked.
 fn is_write_mode(name: &str, arg: &str) -> bool {
-    (name == "open" || name.ends_with(".open"))
+    name.rsplit('.').next() == Some("open")
         && arg.chars().all(|c| "rwaxbt+".contains(c))
         && arg.contains(['w', 'a', 'x', '+'])
 }
