@@ -187,7 +187,9 @@ impl Teller<'_, '_> {
         seen: &air_core::step::Observation,
     ) -> Result<(), CliError> {
         if self.json() {
-            let (output, error) = (seen.content.as_str(), seen.error.as_deref());
+            let output = &air_core::redact::redact(&seen.content);
+            let error = seen.error.as_deref().map(air_core::redact::redact);
+            let error = error.as_deref();
             return self.context.json(&Line::Step { step: number, tool, output, error });
         }
         let lines: Vec<&str> = seen.content.lines().collect();
@@ -201,6 +203,7 @@ impl Teller<'_, '_> {
             writeln!(self.context.streams.out, "  | … {} more lines", lines.len() - MOST_LINES)?;
         }
         if let Some(error) = &seen.error {
+            let error = air_core::redact::redact(error);
             self.stage("failed", error.lines().last().unwrap_or_default())?;
         }
         Ok(())

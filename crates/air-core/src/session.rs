@@ -97,6 +97,8 @@ pub enum SessionEvent {
         index: u32,
         /// What was decided.
         review: Review,
+        /// The step as completed, with its effects, as a payload: the history after a resume.
+        done: PayloadId,
         /// AIR rules that could not be decided.
         undetermined: Vec<FindingRecord>,
         /// AIR rules in shadow that hold.
@@ -221,7 +223,7 @@ impl Session {
             }
             (Status::Monitoring, E::Gated { .. } | E::ResponseStarted { .. }) => true,
             // A step that is open must be examined first, or it never would be.
-            (Status::Monitoring, E::TaskEnded) => self.open.is_empty(),
+            (Status::Monitoring, E::TaskEnded) => self.open.is_empty() && !self.held,
             (Status::Monitoring, E::Released) => self.held,
             // A step that was running when the incident was found is examined all the same.
             (

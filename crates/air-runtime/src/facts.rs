@@ -26,9 +26,9 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// A history that holds nothing and says so.
-    pub(crate) fn forgotten() -> Self {
-        Self { steps: VecDeque::new(), forgotten: true }
+    /// The history lacks something from now on, and says so.
+    pub(crate) fn forget(&mut self) {
+        self.forgotten = true;
     }
 
     pub(crate) fn push(&mut self, step: &CompletedStep, effects: Effects) {

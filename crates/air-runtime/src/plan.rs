@@ -85,7 +85,7 @@ fn calls(
                 idempotent: info.idempotent,
             })
             .collect(),
-        Err(why) => vec![Action::Impossible { why: why.to_string() }],
+        Err(why) => vec![Action::Impossible { why: redact(&why) }],
     }
 }
 

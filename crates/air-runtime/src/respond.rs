@@ -237,7 +237,9 @@ impl Case {
             .iter()
             .find(|file| file.change == Change::Created && taken.contains(&&file.path));
         let running = fresh.processes.items.first();
-        let (outcome, why) = match (running, still, &fresh.processes.incomplete) {
+        let unseen = (!taken.is_empty()).then_some(fresh.files.incomplete.as_ref()).flatten();
+        let unseen = fresh.processes.incomplete.as_ref().or(unseen);
+        let (outcome, why) = match (running, still, unseen) {
             (Some(process), ..) => (
                 Outcome::Unsatisfied,
                 air_core::redact::redact(&format!("still running: {}", process.argv.join(" "))),

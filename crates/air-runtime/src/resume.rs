@@ -5,7 +5,7 @@ use air_core::{
     incident::{Classification, Incident, Input, Phase},
     port::{Event, Stream},
     session::{self, SessionEvent, Status},
-    step::ProposedStep,
+    step::{CompletedStep, ProposedStep},
 };
 
 use crate::{
@@ -39,6 +39,24 @@ pub enum Decision {
     GiveUp(String),
 }
 
+/// The reviewed steps, as far as their payloads were not erased.
+async fn history(ports: &Ports, events: &[SessionEvent]) -> Result<History, RuntimeError> {
+    let mut history = History::default();
+    for event in events {
+        let SessionEvent::StepReviewed { done, .. } = event else { continue };
+        let payload = ports.journal.payload(done).await?;
+        let step = payload.and_then(|json| serde_json::from_slice(&json).ok());
+        match step {
+            Some((step, effects)) => {
+                let step: CompletedStep = step;
+                history.push(&step, effects);
+            }
+            None => history.forget(),
+        }
+    }
+    Ok(history)
+}
+
 impl Session {
     /// Reads a session from the journal. `opening` gives rules and policy; task and agent are taken
     /// from the journal.
@@ -56,18 +74,26 @@ impl Session {
                 Event::Incident(_) => None,
             })
             .collect();
-        let Some(SessionEvent::Opened { task, agent, .. }) = events.first() else {
-            let subject = format!("session {id}");
-            return Err(RuntimeError::Broken { subject, why: "it was never opened".into() });
+        let broken = |why: &str| RuntimeError::Broken {
+            subject: format!("session {id}"),
+            why: why.to_owned(),
         };
+        let Some(SessionEvent::Opened { task, agent, rules, .. }) = events.first() else {
+            return Err(broken("it was never opened"));
+        };
+        let machine = session::Session::replay(&events);
+        // Other rules may not see the harm that these would have seen.
+        if !machine.open_steps().is_empty() && *rules != opening.rules_digest {
+            return Err(broken("its open step ran under other rules: name those, as they were"));
+        }
+        let history = history(&ports, &events).await?;
         let task = ports.journal.payload(task).await?.unwrap_or_default();
         Ok(Self {
             engine: engine(&ports, opening.rules, opening.policy).await?,
-            machine: session::Session::replay(&events),
+            machine,
             task: String::from_utf8_lossy(&task).into_owned(),
             agent: agent.clone(),
-            // Earlier steps are in the journal as digests; what they did is not known any more.
-            history: History::forgotten(),
+            history,
             id,
             ports,
         })

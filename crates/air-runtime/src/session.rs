@@ -289,9 +289,11 @@ impl Session {
             return Ok(ReviewReply::Incident(Box::new(incident)));
         }
         let undetermined = records(&decided.undetermined);
+        let done = payload(&self.ports, &(&completed, &effects)).await?;
         let event = SessionEvent::StepReviewed {
             index: completed.proposed.index,
             review: decided.decision,
+            done,
             undetermined: undetermined.clone(),
             shadow: records(&decided.shadow),
         };
@@ -316,13 +318,23 @@ impl Session {
         self.drive(&incident, Until::Rest).await.map(Some)
     }
 
+    /// A person has looked at a held session, and its task is over.
+    ///
+    /// # Errors
+    ///
+    /// If it is not held, or the journal cannot be written.
+    pub async fn release(&mut self) -> Result<(), RuntimeError> {
+        self.record(SessionEvent::Released, Durability::Power).await?;
+        self.end().await
+    }
+
     /// The agent has finished its task.
     ///
     /// # Errors
     ///
     /// If the journal cannot be written.
     pub async fn end(&mut self) -> Result<(), RuntimeError> {
-        if *self.machine.status() == Status::Monitoring {
+        if self.machine.admits(&SessionEvent::TaskEnded).is_ok() {
             self.record(SessionEvent::TaskEnded, Durability::Process).await?;
         }
         Ok(())
@@ -333,6 +345,9 @@ impl Session {
         match self.machine.status() {
             Status::Monitoring if self.machine.held() => {
                 Some("the session is held until a person has looked at it".into())
+            }
+            Status::Monitoring if !self.machine.open_steps().is_empty() => {
+                Some("a step has not been examined; resume the session".into())
             }
             Status::Monitoring => None,
             Status::Responding { incident } | Status::Unresolved { incident } => {

@@ -42,9 +42,15 @@ pub enum AirError {
     /// A session failed.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
-    /// The session is in use by another process.
-    #[error("session {0} is in use by another process; wait until it ends")]
-    InUse(SessionId),
+    /// The workspace is in use by another process: what it changes could not be told apart.
+    #[error("another process of AIR works in this workspace; wait until it ends")]
+    InUse,
+    /// A session must be examined first, or looked at by a person.
+    #[error(
+        "session {0} is open: `airctl resume` examines what an ended process left, and \
+         `airctl resume --release {0}` lets a held one go"
+    )]
+    Open(SessionId),
     /// A file of the store could not be used.
     #[error("`{}`: {source}", path.display())]
     Io {
@@ -109,21 +115,29 @@ impl Air {
         agent: &str,
         operator: Arc<dyn Operator>,
     ) -> Result<Host, AirError> {
+        let lock = self.lock()?;
+        for stream in self.journal.streams().await? {
+            let Stream::Session(id) = stream else { continue };
+            let session = records::session(&*self.journal, &id).await?;
+            let open = !session.open_steps().is_empty() || session.held();
+            if open || matches!(session.status(), Status::Responding { .. }) {
+                return Err(AirError::Open(id));
+            }
+        }
         let id = RandomIds.session();
-        let lock = self.lock(&id)?;
         let (ports, tools) = self.ports(&id, operator)?;
         let opening = Opening { task: task.into(), agent: agent.into(), ..self.opening(&id) };
         let session = Session::open(ports, opening).await?;
         Ok(Host::new(session, tools, lock))
     }
 
-    /// Examines what ended processes left open, and drives every incident to its rest. Sessions that
-    /// another process works on are left alone.
+    /// Examines what ended processes left open, and drives every incident to its rest.
     ///
     /// # Errors
     ///
     /// At the first session that cannot be resumed.
     pub async fn resume(&self) -> Result<Vec<Attention>, AirError> {
+        let _lock = self.lock()?;
         let mut all = Vec::new();
         for stream in self.journal.streams().await? {
             let Stream::Session(id) = stream else { continue };
@@ -131,7 +145,6 @@ impl Air {
             if *status.status() == Status::Terminated {
                 continue;
             }
-            let Ok(_lock) = self.lock(&id) else { continue };
             let mut session = self.reopen(&id).await?;
             let attention = session.resume().await?;
             // A scripted agent does not come back: its task is over.
@@ -151,9 +164,22 @@ impl Air {
     pub async fn decide(&self, id: &IncidentId, decision: Decision) -> Result<Incident, AirError> {
         let incident = records::incident(&*self.journal, id).await?;
         let session = incident.incident.detection().session.clone();
-        let _lock = self.lock(&session)?;
+        let _lock = self.lock()?;
         let mut session = self.reopen(&session).await?;
         Ok(session.decide(id, decision).await?)
+    }
+
+    /// A person has looked at a held session.
+    ///
+    /// # Errors
+    ///
+    /// If it is not held, or the journal fails.
+    pub async fn release(&self, id: &SessionId) -> Result<(), AirError> {
+        let _lock = self.lock()?;
+        if self.journal.read(&Stream::Session(id.clone())).await?.is_empty() {
+            return Err(AirError::UnknownSession(id.clone()));
+        }
+        Ok(self.reopen(id).await?.release().await?)
     }
 
     async fn reopen(&self, id: &SessionId) -> Result<Session, AirError> {
@@ -225,22 +251,16 @@ impl Air {
         config
     }
 
-    /// Takes a session for this process, until the file is closed.
-    fn lock(&self, id: &SessionId) -> Result<std::fs::File, AirError> {
-        let dir = self.settings.state.join("sessions").join(id.as_str());
-        let io = |path: PathBuf| move |source| AirError::Io { path, source };
-        std::fs::create_dir_all(&dir).map_err(io(dir.clone()))?;
-        let path = dir.join("lock");
-        let file = std::fs::OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(io(path.clone()))?;
+    /// Takes the workspace for this process, until the file is closed.
+    fn lock(&self) -> Result<std::fs::File, AirError> {
+        let path = self.settings.state.join("lock");
+        let io = |source| AirError::Io { path: path.clone(), source };
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.create(true).truncate(false).write(true).open(&path).map_err(io)?;
         match file.try_lock() {
             Ok(()) => Ok(file),
-            Err(std::fs::TryLockError::WouldBlock) => Err(AirError::InUse(id.clone())),
-            Err(std::fs::TryLockError::Error(source)) => Err(io(path)(source)),
+            Err(std::fs::TryLockError::WouldBlock) => Err(AirError::InUse),
+            Err(std::fs::TryLockError::Error(source)) => Err(io(source)),
         }
     }
 }

@@ -81,7 +81,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         },
         Err(error) => (error.to_string(), false),
     };
-    let contained = tiers.iter().any(|tier| tier.available && tier.tier != "T1");
+    let usable = tools.iter().all(|tool| tool.found || tool.name == "bwrap");
+    let contained = usable && tiers.iter().any(|tier| tier.available && tier.tier != "T1");
     let document = Document { version: 1, tiers, tools, state, journal };
     match context.format {
         Format::Json => context.json(&document)?,

@@ -26,6 +26,9 @@ pub struct Args {
     /// Leave it failed
     #[arg(long, value_name = "WHY", requires = "id")]
     pub give_up: Option<String>,
+    /// Let a held session go: you have looked at it
+    #[arg(long, value_name = "SESSION", conflicts_with = "id")]
+    pub release: Option<String>,
     /// The workspace [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<std::path::PathBuf>,
@@ -74,6 +77,11 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         no_learn: false,
     };
     let air = guard::open(context, &target)?;
+    if let Some(session) = &args.release {
+        block_on(air.release(&session.as_str().into()))?;
+        writeln!(context.streams.err, "session {session} is released, and over")?;
+        return Ok(Exit::Fine);
+    }
     let items = match &args.id {
         Some(id) => {
             let all = block_on(air::records::incidents(air.journal()))?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     airctl,
-    story::{run, said, workspace},
+    story::{run, said, tree, workspace},
 };
 
 const SCRIPT: &str = "examples/scripts/copy-credential.toml";
@@ -29,17 +29,17 @@ fn resume(dir: &Path) -> (Output, Value) {
 }
 
 /// The appends of an undisturbed run, with the kinds of their events.
-fn points() -> Vec<String> {
+fn points(script: &str) -> Vec<String> {
     let dir = workspace();
     let trace = dir.path().join("trace");
-    run(dir.path(), SCRIPT, RULES).env("AIR_FAILPOINT_TRACE", &trace).output().expect("it runs");
+    run(dir.path(), script, RULES).env("AIR_FAILPOINT_TRACE", &trace).output().expect("it runs");
     let text = fs::read_to_string(trace).expect("a trace");
     text.lines().map(str::to_owned).collect()
 }
 
 #[test]
 fn a_crash_at_any_append_is_made_good_by_resume() {
-    let points = points();
+    let points = points(SCRIPT);
     let is_start = |line: &&String| line.contains("step_started");
     assert_eq!(points.iter().filter(is_start).count(), 2, "{points:#?}");
     // Between `StepStarted` of the harmful step and `Detected` there is no append: the crash before
@@ -72,6 +72,29 @@ fn a_crash_at_any_append_is_made_good_by_resume() {
             assert_eq!(output.status.code(), Some(0), "{failpoint}: {}", said(&output));
             assert_eq!(nothing["resumed"].as_array().map(Vec::len), Some(0), "{failpoint}");
         }
+    }
+}
+
+#[test]
+fn every_harm_is_found_and_undone_when_the_crash_comes_before_its_detection() {
+    for name in ["copy-credential", "delete-file", "shell-alias"] {
+        let script = format!("examples/scripts/{name}.toml");
+        let points = points(&script);
+        let detected = points.iter().position(|line| line.contains("detected")).expect("it is") + 1;
+        let dir = workspace();
+        let before = tree(&dir.path().join("ws"));
+        run(dir.path(), &script, RULES)
+            .env("AIR_FAILPOINT", format!("journal.append:{detected}:before"))
+            .output()
+            .expect("it runs");
+        assert_ne!(tree(&dir.path().join("ws")), before, "{name}: the harm was done");
+        // What an ended process left is examined before anything else runs.
+        let refused = run(dir.path(), &script, RULES).output().expect("it runs");
+        assert_eq!(refused.status.code(), Some(2), "{name}: {}", said(&refused));
+        let (output, resumed) = resume(dir.path());
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", said(&output));
+        assert_eq!(resumed["resumed"][0]["state"], "closed (true positive)", "{name}: {resumed}");
+        assert_eq!(tree(&dir.path().join("ws")), before, "{name}");
     }
 }
 

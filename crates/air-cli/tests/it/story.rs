@@ -35,7 +35,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Every entry of a tree with its mode and content.
-fn tree(dir: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
+pub(crate) fn tree(dir: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
     let mut all = Vec::new();
     let mut open = vec![dir.to_owned()];
     while let Some(at) = open.pop() {

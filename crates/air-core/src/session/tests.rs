@@ -49,7 +49,13 @@ fn started(index: u32) -> SessionEvent {
 }
 
 fn reviewed(index: u32, review: Review) -> SessionEvent {
-    SessionEvent::StepReviewed { index, review, undetermined: vec![], shadow: vec![] }
+    SessionEvent::StepReviewed {
+        index,
+        review,
+        done: "p".into(),
+        undetermined: vec![],
+        shadow: vec![],
+    }
 }
 
 /// Visits every event in every state: before, the event, and after where it is admitted.
