@@ -9,7 +9,9 @@ use std::{
 };
 
 use air_core::id::IncidentId;
-use rustix::fs::{AtFlags, CWD, FileType, fchmod, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, fchmod, readlinkat, renameat, statat, symlinkat, unlinkat,
+};
 
 use crate::{
     beneath,
@@ -40,18 +42,37 @@ pub(crate) fn quarantine(
     let evidence = state.join("evidence").join(name);
     private_directory(&evidence)?;
     let mut moved = Moved::default();
+    let mut directories = Vec::new();
     for path in paths {
         match one(roots, &evidence, path) {
-            Ok(true) => moved.moved.push(path.clone()),
-            Ok(false) => {}
+            Ok(Took::It) => moved.moved.push(path.clone()),
+            Ok(Took::Nothing) => {}
+            Ok(Took::Later(parent, name)) => directories.push((path, parent, name)),
+            Err(error) => moved.failed.push(format!("{path}: {error}")),
+        }
+    }
+    // What is in them has been moved by now; the innermost goes first.
+    for (path, parent, name) in directories.into_iter().rev() {
+        match unlinkat(&parent, &name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => moved.moved.push(path.clone()),
             Err(error) => moved.failed.push(format!("{path}: {error}")),
         }
     }
     Ok(moved)
 }
 
-/// Whether there was something to move.
-fn one(roots: &[Root], evidence: &Path, path: &str) -> io::Result<bool> {
+/// What became of one path.
+enum Took {
+    /// It was moved.
+    It,
+    /// It was not there.
+    Nothing,
+    /// A directory that cannot be moved to another file system: it goes when it is empty.
+    Later(OwnedFd, OsString),
+}
+
+/// Moves one path.
+fn one(roots: &[Root], evidence: &Path, path: &str) -> io::Result<Took> {
     let cwd = roots.first().map(|root| root.agent.clone()).unwrap_or_default();
     let home = roots.get(1).map(|root| root.agent.clone()).unwrap_or_default();
     let full = absolute(&cwd, &home, path);
@@ -65,13 +86,16 @@ fn one(roots: &[Root], evidence: &Path, path: &str) -> io::Result<bool> {
     }
     let parent_fd = match beneath::root(&root.host).and_then(|fd| beneath::directory(&fd, parent)) {
         Ok(fd) => fd,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Took::Nothing),
         Err(error) => return Err(error),
     };
-    let name = OsStr::from_bytes(name);
+    let Some(name) = as_it_is(&parent_fd, OsStr::from_bytes(name))? else {
+        return Ok(Took::Nothing);
+    };
+    let name = name.as_os_str();
     let kind = match statat(&parent_fd, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-        Err(rustix::io::Errno::NOENT) => return Ok(false),
+        Err(rustix::io::Errno::NOENT) => return Ok(Took::Nothing),
         Err(error) => return Err(error.into()),
     };
     let label = root.agent.file_name().unwrap_or(OsStr::new("root"));
@@ -87,15 +111,41 @@ fn one(roots: &[Root], evidence: &Path, path: &str) -> io::Result<bool> {
         target = folder.join(numbered);
     }
     match renameat(&parent_fd, name, CWD, &target) {
-        Ok(()) => Ok(true),
-        Err(rustix::io::Errno::NOENT) => Ok(false),
-        Err(rustix::io::Errno::XDEV) if kind == FileType::RegularFile => {
-            copy(&parent_fd, name, &target)?;
+        Ok(()) => Ok(Took::It),
+        Err(rustix::io::Errno::NOENT) => Ok(Took::Nothing),
+        Err(rustix::io::Errno::XDEV) => {
+            match kind {
+                FileType::RegularFile => copy(&parent_fd, name, &target)?,
+                FileType::Directory => return Ok(Took::Later(parent_fd, name.to_owned())),
+                FileType::Symlink => {
+                    let link = readlinkat(&parent_fd, name, Vec::new())?;
+                    symlinkat(&link, CWD, &target)?;
+                }
+                // A pipe or a socket has no content to keep.
+                _ => {}
+            }
             unlinkat(&parent_fd, name, AtFlags::empty())?;
-            Ok(true)
+            Ok(Took::It)
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// The name as it is in `parent`. One with bytes that are no text is told with `U+FFFD` in their
+/// place; an agent that picks such a name must not get away with it.
+fn as_it_is(parent: &OwnedFd, told: &OsStr) -> io::Result<Option<OsString>> {
+    let there = statat(parent, told, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    if there || !told.to_string_lossy().contains(char::REPLACEMENT_CHARACTER) {
+        return Ok(Some(told.to_owned()));
+    }
+    for entry in Dir::read_from(parent)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name.to_str().is_none() && name.to_string_lossy() == told.to_string_lossy() {
+            return Ok(Some(name.to_owned()));
+        }
+    }
+    Ok(None)
 }
 
 /// For a state directory on another file system.

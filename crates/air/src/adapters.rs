@@ -53,7 +53,7 @@ impl RandomIds {
     fn mint(prefix: char) -> String {
         /// No vowels, so that no words come out; no `l`, `o`, `0` and `1`.
         const ALPHABET: &[u8; 28] = b"23456789bcdfghjkmnpqrstvwxyz";
-        // Each state has keys of its own from the system's random source.
+        // Its keys come from the system's random source, once a thread, and differ each time.
         let mut random = RandomState::new().build_hasher().finish();
         let mut id = String::from(prefix);
         for _ in 0..7 {

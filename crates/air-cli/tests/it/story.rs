@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt as _,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     process::Output,
 };
@@ -196,4 +196,51 @@ fn without_bubblewrap_nothing_runs_uncontained() {
         Some(2) => holds(&text, &["apt-get install bubblewrap"]),
         _ => holds(&text, &["\"tier\":\"T2\""]),
     }
+}
+
+/// A run of one shell command in a workspace that holds `.env`.
+fn leak(dir: &Path, workspace: &Path, command: &str) -> Output {
+    fs::create_dir_all(workspace).expect("a directory");
+    fs::write(workspace.join(".env"), "API_TOKEN=example-not-a-real-token\n").expect("a file");
+    let command = command.replace('\\', "\\\\");
+    let step = format!("plan = \"p\"\ntool = \"bash\"\nargs = {{ command = \"{command}\" }}\n");
+    let script = dir.join("leak.toml");
+    fs::write(&script, format!("task = \"t\"\n[[step]]\n{step}")).expect("a script");
+    let mut run = airctl(dir);
+    run.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    run.args(["run", "--script"]).arg(&script).arg("--workspace").arg(workspace);
+    run.arg("--rules").arg(root().join(RULES)).output().expect("it runs")
+}
+
+#[test]
+fn a_name_that_is_no_text_is_no_way_out() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let workspace = dir.path().join("ws");
+    let text = said(&leak(dir.path(), &workspace, "cp .env $'y\\xff'"));
+    holds(&text, &["detected", "contained", "recovered", "enforced from now on"]);
+    assert_eq!(fs::read_dir(&workspace).expect("a directory").count(), 1, "{text}");
+}
+
+#[test]
+fn state_on_another_file_system_is_no_way_out() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let other = match tempfile::tempdir_in("/dev/shm") {
+        Ok(other) if device(other.path()) != device(dir.path()) => other,
+        _ => {
+            let skipped = "skipped: there is no second file system at /dev/shm";
+            #[expect(clippy::print_stderr, reason = "a skipped test says so")]
+            {
+                eprintln!("{skipped}");
+            }
+            return;
+        }
+    };
+    let workspace = other.path().join("ws");
+    let text = said(&leak(dir.path(), &workspace, "mkdir -p out/in && cp .env out/in/env.txt"));
+    holds(&text, &["detected", "contained", "recovered", "enforced from now on"]);
+    assert_eq!(fs::read_dir(&workspace).expect("a directory").count(), 1, "{text}");
+}
+
+fn device(path: &Path) -> Option<u64> {
+    path.metadata().ok().map(|metadata| metadata.dev())
 }
