@@ -3,27 +3,28 @@
 use std::sync::Arc;
 
 use air_core::{
+    condition::CallTemplate,
     effects::{Change, Effects},
     evaluation::Finding,
     fact::Facts,
     incident::{Action, Phase, PlannedAction},
-    port::ToolBox,
     redact::redact,
     rule::{ResponseAction, Rule, RuleKind},
-    step::ToolCall,
 };
+
+use crate::{Ports, decide::payload, session::RuntimeError};
 
 /// What AIR will do by itself, in order, each once.
 ///
 /// What the step left running is always ended: nothing shows that the harm has stopped while it
 /// runs. Where no rule says how to respond, AIR takes what the step created out of reach and puts
 /// the workspace back.
-pub(crate) fn response(
+pub(crate) async fn response(
     findings: &[Finding],
     effects: &Effects,
     facts: &Facts,
-    tools: &dyn ToolBox,
-) -> Vec<PlannedAction> {
+    ports: &Ports,
+) -> Result<Vec<PlannedAction>, RuntimeError> {
     let mut plan = Vec::new();
     let mut add = |phase: Phase, action: Action| {
         let planned = PlannedAction { phase, action };
@@ -51,13 +52,13 @@ pub(crate) fn response(
             ResponseAction::Quarantine => add(phase, quarantine()),
             ResponseAction::Rollback => add(phase, Action::Rollback),
             ResponseAction::Call { tool, template, .. } => {
-                for action in calls(tool, &**template, facts, tools) {
+                for action in calls(tool, &**template, facts, ports).await? {
                     add(phase, action);
                 }
             }
         }
     }
-    plan
+    Ok(plan)
 }
 
 fn respond(rule: &Rule) -> &[ResponseAction] {
@@ -67,26 +68,28 @@ fn respond(rule: &Rule) -> &[ResponseAction] {
     }
 }
 
-fn calls(
+async fn calls(
     tool: &Arc<str>,
-    template: &dyn air_core::condition::CallTemplate,
+    template: &dyn CallTemplate,
     facts: &Facts,
-    tools: &dyn ToolBox,
-) -> Vec<Action> {
-    let Some(info) = tools.tool(tool) else {
-        return vec![Action::Impossible { why: format!("unknown tool `{tool}`") }];
+    ports: &Ports,
+) -> Result<Vec<Action>, RuntimeError> {
+    let Some(info) = ports.tools.tool(tool) else {
+        return Ok(vec![Action::Impossible { why: format!("unknown tool `{tool}`") }]);
     };
-    match template.expand(facts) {
-        Ok(calls) => calls
-            .into_iter()
-            .map(|arguments| Action::Call {
-                // The id is the action's, set when it is started.
-                call: ToolCall { id: "".into(), tool: info.name.clone(), arguments },
-                idempotent: info.idempotent,
-            })
-            .collect(),
-        Err(why) => vec![Action::Impossible { why: redact(&why) }],
+    let all = match template.expand(facts) {
+        Ok(all) => all,
+        Err(why) => return Ok(vec![Action::Impossible { why: redact(&why) }]),
+    };
+    let mut actions = Vec::new();
+    for arguments in all {
+        actions.push(Action::Call {
+            tool: info.name.clone(),
+            arguments: payload(ports, &arguments).await?,
+            idempotent: info.idempotent,
+        });
     }
+    Ok(actions)
 }
 
 fn created(effects: &Effects) -> Vec<String> {

@@ -12,7 +12,7 @@ use air_core::{
     port::{Durability, Event, Record, Stream, SynthesisRequest},
     question::QuestionKind,
     rule::{Rule, RuleKind},
-    step::CompletedStep,
+    step::{CompletedStep, ToolCall},
 };
 
 use crate::{
@@ -131,9 +131,11 @@ async fn act(
         Action::Isolate => workspace.isolate().await,
         Action::Quarantine { paths } => workspace.quarantine(incident.id(), paths).await,
         Action::Rollback => workspace.rollback(&incident.detection().checkpoint).await,
-        Action::Call { call, .. } => {
-            let mut call = call.clone();
-            call.id = id.as_str().into();
+        Action::Call { tool, arguments, .. } => {
+            let json = ports.journal.payload(arguments).await.map_err(|error| error.to_string())?;
+            let json = json.ok_or("its arguments were erased")?;
+            let arguments = serde_json::from_slice(&json).map_err(|error| error.to_string())?;
+            let call = ToolCall { id: id.as_str().into(), tool: tool.clone(), arguments };
             return match ports.tools.call(&call).await {
                 Ok(seen) => match seen.error {
                     None => Ok(format!("called `{}`", call.tool)),

@@ -8,7 +8,6 @@ use crate::{
     id::{ActionId, CheckpointId, GuardrailId, PayloadId, SessionId, Timestamp},
     outcome::Verdict,
     port::Tier,
-    step::ToolCall,
 };
 
 /// What was found, and all that a response needs, so that it can go on after a crash or when the
@@ -67,8 +66,10 @@ pub enum Action {
     Rollback,
     /// One call through the agent's toolbox.
     Call {
-        /// The call; its id is the action's.
-        call: ToolCall,
+        /// Canonical name of the tool.
+        tool: String,
+        /// The arguments, as a payload: they may repeat what the step returned, secrets included.
+        arguments: PayloadId,
         /// Whether, repeated, it has the effect of one.
         idempotent: bool,
     },

@@ -8,15 +8,13 @@ use crate::{
     outcome::{Outcome, Verdict},
     port::{Tier, action_id},
     rule::Severity,
-    step::{Arguments, ToolCall},
 };
 
 const ID: &str = "i1";
 const DEADLINE: Timestamp = Timestamp(60_000);
 
 fn call(idempotent: bool) -> Action {
-    let call = ToolCall { id: "c1".into(), tool: "send".into(), arguments: Arguments::new() };
-    Action::Call { call, idempotent }
+    Action::Call { tool: "send".into(), arguments: "p1".into(), idempotent }
 }
 
 fn detection(response: &[(Phase, Action)], restorable: bool) -> Detection {
