@@ -1,0 +1,1 @@
+//! Mounts of one process tree: namespaces, overlays and mapped owners.

@@ -1,0 +1,1 @@
+//! Seccomp user notification: a supervisor answers system calls of those that it supervises.
