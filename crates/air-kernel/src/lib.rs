@@ -3,6 +3,8 @@
 //! The one crate of the workspace that may hold `unsafe`. It only calls: no policy, no state.
 
 #[cfg(target_os = "linux")]
+pub mod lease;
+#[cfg(target_os = "linux")]
 pub mod mount;
 #[cfg(target_os = "linux")]
 pub mod notify;
