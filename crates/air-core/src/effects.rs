@@ -9,10 +9,18 @@ use crate::{fact::PathLabels, value::Value};
 pub struct Effects {
     /// Files that differ.
     pub files: Observed<FileEffect>,
+    /// Files that were read.
+    #[serde(default = "unobserved")]
+    pub reads: Observed<ReadEffect>,
     /// Processes that the call left running.
     pub processes: Observed<ProcessEffect>,
     /// Connections that the call attempted.
     pub connections: Observed<ConnectionEffect>,
+}
+
+/// Reads, in the records of versions that did not observe them.
+fn unobserved() -> Observed<ReadEffect> {
+    Observed::partial(Vec::new(), "reads were not observed")
 }
 
 /// A list, and why it may lack items.
@@ -56,8 +64,6 @@ pub enum Change {
     Modified,
     /// It was there and is not.
     Deleted,
-    /// It was read.
-    Read,
 }
 
 impl Change {
@@ -67,7 +73,6 @@ impl Change {
             Self::Created => "created",
             Self::Modified => "modified",
             Self::Deleted => "deleted",
-            Self::Read => "read",
         }
     }
 }
@@ -83,10 +88,27 @@ pub struct FileEffect {
     pub size: u64,
     /// Permission bits now; before, for one that was deleted.
     pub mode: u32,
-    /// The file whose content it repeats, as the agent sees it.
+    /// The file whose content it repeats, also encoded or in part, as the agent sees it.
     pub origin: Option<String>,
+    /// Why `origin` is not known; with `None` there, it is known that there is none.
+    #[serde(default)]
+    pub origin_unknown: Option<String>,
+    /// The other end of a rename: where a created one was, where a deleted one is.
+    #[serde(default)]
+    pub moved: Option<String>,
+    /// In what a modified one differs: `kind`, `content`, `target`, `mode`, `owner`, `attributes`,
+    /// `names`.
+    #[serde(default)]
+    pub aspects: Vec<String>,
     /// Whether AIR can put it back as it was.
     pub reversible: bool,
+}
+
+/// A file that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadEffect {
+    /// As the agent sees it, absolute.
+    pub path: String,
 }
 
 /// A process that a call left running.
@@ -105,12 +127,18 @@ pub struct ConnectionEffect {
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// `out`, or `listen`.
+    /// `out`; `local`, to something that runs beside it inside; or `listen`.
     pub direction: String,
-    /// Bytes that left.
+    /// Bytes that the program sent, as far as they were counted.
     pub bytes_sent: u64,
     /// The file whose content was sent.
     pub payload_origin: Option<String>,
+    /// Why `payload_origin` is not known; with `None` there, it is known that there is none.
+    #[serde(default)]
+    pub origin_unknown: Option<String>,
+    /// Whether they reached the other side. A sandbox takes what is sent and passes nothing on.
+    #[serde(default)]
+    pub delivered: bool,
 }
 
 /// Whether effects can be taken back (OWASP AISVS). Ordered, worst last.
@@ -142,20 +170,18 @@ impl Reversibility {
 impl Effects {
     /// The worst of its effects.
     pub fn reversibility(&self) -> Reversibility {
-        let changed = self.files.items.iter().filter(|file| file.change != Change::Read);
-        let files = changed.map(|file| {
-            if file.reversible { Reversibility::Reversible } else { Reversibility::Irreversible }
-        });
-        let processes = self.processes.items.iter().map(|_| Reversibility::Reversible);
-        let sent = self.connections.items.iter().filter(|connection| connection.bytes_sent > 0);
-        let sent = sent.map(|_| Reversibility::Irreversible);
-        files.chain(processes).chain(sent).max().unwrap_or(Reversibility::ReadOnly)
+        let files = self.files.items.iter().map(FileEffect::reversibility);
+        let processes = self.processes.items.iter().map(ProcessEffect::reversibility);
+        let connections = self.connections.items.iter().map(ConnectionEffect::reversibility);
+        let all = files.chain(processes).chain(connections);
+        all.max().unwrap_or(Reversibility::ReadOnly)
     }
 
     /// The fact `effects`.
     pub fn to_value(&self, labels: &dyn PathLabels) -> Value {
         Value::record([
             ("files", self.files.value(|file| file.to_value(labels))),
+            ("reads", self.reads.value(|read| read.to_value(labels))),
             ("processes", self.processes.value(ProcessEffect::to_value)),
             ("connections", self.connections.value(ConnectionEffect::to_value)),
             ("reversibility", Value::from(self.reversibility().name())),
@@ -164,6 +190,11 @@ impl Effects {
 }
 
 impl FileEffect {
+    /// Whether AIR can put it back.
+    pub fn reversibility(&self) -> Reversibility {
+        if self.reversible { Reversibility::Reversible } else { Reversibility::Irreversible }
+    }
+
     fn to_value(&self, labels: &dyn PathLabels) -> Value {
         Value::record([
             ("path", Value::from(self.path.as_str())),
@@ -171,26 +202,69 @@ impl FileEffect {
             ("size", Value::Int(i64::try_from(self.size).unwrap_or(i64::MAX))),
             ("mode", Value::Int(self.mode.into())),
             ("labels", Value::strings(labels.labels(&self.path))),
-            ("origin", Value::optional(self.origin.as_deref())),
+            ("origin", origin(self.origin.as_deref(), self.origin_unknown.as_deref())),
+            ("moved", Value::optional(self.moved.as_deref())),
+            ("aspects", Value::strings(self.aspects.iter().map(String::as_str))),
+            ("reversibility", Value::from(self.reversibility().name())),
         ])
     }
 }
 
+impl ReadEffect {
+    fn to_value(&self, labels: &dyn PathLabels) -> Value {
+        Value::record([
+            ("path", Value::from(self.path.as_str())),
+            ("labels", Value::strings(labels.labels(&self.path))),
+        ])
+    }
+}
+
+fn origin(origin: Option<&str>, unknown: Option<&str>) -> Value {
+    match (origin, unknown) {
+        (None, Some(why)) => Value::unknown(why),
+        (origin, _) => Value::optional(origin),
+    }
+}
+
 impl ProcessEffect {
+    /// Whether it can be ended: it always can.
+    pub fn reversibility(&self) -> Reversibility {
+        Reversibility::Reversible
+    }
+
     fn to_value(&self) -> Value {
         let argv = self.argv.iter().map(String::as_str);
-        Value::record([("pid", Value::Int(self.pid.into())), ("argv", Value::strings(argv))])
+        Value::record([
+            ("pid", Value::Int(self.pid.into())),
+            ("argv", Value::strings(argv)),
+            ("reversibility", Value::from(self.reversibility().name())),
+        ])
     }
 }
 
 impl ConnectionEffect {
+    /// What was delivered cannot be taken back. An attempt that led nowhere changed nothing, nor
+    /// does what went to another process of the sandbox by itself.
+    pub fn reversibility(&self) -> Reversibility {
+        if self.delivered && self.bytes_sent > 0 && self.direction != "local" {
+            Reversibility::Irreversible
+        } else {
+            Reversibility::ReadOnly
+        }
+    }
+
     fn to_value(&self) -> Value {
         Value::record([
             ("host", Value::from(self.host.as_str())),
             ("port", Value::Int(self.port.into())),
             ("direction", Value::from(self.direction.as_str())),
             ("bytes_sent", Value::Int(i64::try_from(self.bytes_sent).unwrap_or(i64::MAX))),
-            ("payload_origin", Value::optional(self.payload_origin.as_deref())),
+            (
+                "payload_origin",
+                origin(self.payload_origin.as_deref(), self.origin_unknown.as_deref()),
+            ),
+            ("delivered", Value::from(self.delivered)),
+            ("reversibility", Value::from(self.reversibility().name())),
         ])
     }
 }

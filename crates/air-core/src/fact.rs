@@ -255,6 +255,7 @@ pub static EFFECTS: Record = Record {
     name: "effects",
     fields: &[
         ("files", Type::List(&Type::Record(&FILE))),
+        ("reads", Type::List(&Type::Record(&READ))),
         ("processes", Type::List(&Type::Record(&PROCESS))),
         ("connections", Type::List(&Type::Record(&CONNECTION))),
         ("reversibility", Type::String),
@@ -270,11 +271,19 @@ pub static FILE: Record = Record {
         ("mode", Type::Int),
         ("labels", TEXTS),
         ("origin", Type::Nullable(&Type::String)),
+        ("moved", Type::Nullable(&Type::String)),
+        ("aspects", TEXTS),
+        ("reversibility", Type::String),
     ],
 };
+/// An item of `effects.reads`.
+pub static READ: Record =
+    Record { name: "read effect", fields: &[("path", Type::String), ("labels", TEXTS)] };
 /// An item of `effects.processes`.
-pub static PROCESS: Record =
-    Record { name: "process effect", fields: &[("pid", Type::Int), ("argv", TEXTS)] };
+pub static PROCESS: Record = Record {
+    name: "process effect",
+    fields: &[("pid", Type::Int), ("argv", TEXTS), ("reversibility", Type::String)],
+};
 /// An item of `effects.connections`.
 pub static CONNECTION: Record = Record {
     name: "connection effect",
@@ -284,6 +293,8 @@ pub static CONNECTION: Record = Record {
         ("direction", Type::String),
         ("bytes_sent", Type::Int),
         ("payload_origin", Type::Nullable(&Type::String)),
+        ("delivered", Type::Bool),
+        ("reversibility", Type::String),
     ],
 };
 

@@ -17,7 +17,8 @@ mod next;
 mod transition;
 
 pub use event::{
-    Action, Adopted, Classification, Detection, Ending, IncidentEvent, Input, PlannedAction,
+    Action, Adopted, Classification, Detection, Ending, Exhibit, IncidentEvent, Input,
+    PlannedAction,
 };
 pub use next::Directive;
 pub use transition::TransitionError;

@@ -103,6 +103,14 @@ pub trait Workspace: Send + Sync {
         mentioned: &'a [String],
     ) -> BoxFuture<'a, Result<Effects, WorkspaceError>>;
 
+    /// Freezes every process, cuts the network, and then takes down what tells later what happened
+    /// since `since`. Nothing runs on until [`Self::kill`] or [`Self::rollback`]. Idempotent. What
+    /// cannot be taken down is said in the evidence, and is no failure.
+    fn preserve<'a>(
+        &'a self,
+        since: &'a CheckpointId,
+    ) -> BoxFuture<'a, Result<Evidence, WorkspaceError>>;
+
     /// Ends every process that calls left running. Idempotent. Says what it ended.
     fn kill(&self) -> BoxFuture<'_, Result<String, WorkspaceError>>;
 
@@ -123,6 +131,34 @@ pub trait Workspace: Send + Sync {
         &'a self,
         to: &'a CheckpointId,
     ) -> BoxFuture<'a, Result<String, WorkspaceError>>;
+
+    /// Hands what the session changed over to the user's files, where tools act on a layer above
+    /// them. Never over what somebody else changed meanwhile: that is merged, or held back and named.
+    /// Idempotent. What it changed; `None` where there is no layer, or nothing in it.
+    fn publish(&self) -> BoxFuture<'_, Result<Option<Publication>, WorkspaceError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+}
+
+/// What tells later what happened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// What was done and kept, for a person.
+    pub summary: String,
+    /// Names and contents. They may hold secrets.
+    pub exhibits: Vec<(String, Vec<u8>)>,
+}
+
+/// What became of a session's changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Publication {
+    /// Paths that were changed, removed or made, as the agent calls them.
+    pub changed: u64,
+    /// Of them, those that somebody else had changed too, and where both changes were kept.
+    pub merged: Vec<String>,
+    /// Paths that were left as somebody else changed them, each with the reason and with where the
+    /// agent's version is.
+    pub held_back: Vec<String>,
 }
 
 /// How well a workspace contains. Ordered, weakest first.

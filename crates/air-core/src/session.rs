@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     evaluation::{FindingRecord, Gate, Review},
     id::{CallId, CheckpointId, IncidentId, PayloadId},
-    port::Tier,
+    port::{Publication, Tier},
 };
 
 /// Where a session stands.
@@ -128,6 +128,20 @@ pub enum SessionEvent {
         /// The incident.
         incident: IncidentId,
     },
+    /// What the session changed was handed over to the user's files.
+    Published {
+        /// What became of it. Redacted.
+        publication: Publication,
+    },
+    /// A person took back what the session had done, or took that back.
+    Undone {
+        /// The change of the files, to be taken back in turn.
+        change: String,
+        /// The earlier change that this one took back.
+        redo_of: Option<String>,
+        /// What was done, for a person. Redacted.
+        summary: String,
+    },
     /// The task ended without an incident.
     TaskEnded,
 }
@@ -176,6 +190,8 @@ impl SessionEvent {
             Self::ResponseEnded { .. } => "response_ended",
             Self::ResponseEscalated { .. } => "response_escalated",
             Self::ResponseResumed { .. } => "response_resumed",
+            Self::Published { .. } => "published",
+            Self::Undone { .. } => "undone",
             Self::TaskEnded => "task_ended",
         }
     }
@@ -221,9 +237,13 @@ impl Session {
             (Status::Monitoring, E::StepStarted { index, .. }) => {
                 !self.held && *index > self.last_index
             }
-            (Status::Monitoring, E::Gated { .. } | E::ResponseStarted { .. }) => true,
+            (Status::Monitoring, E::Gated { .. } | E::ResponseStarted { .. })
+            | (Status::Responding { .. } | Status::Unresolved { .. }, E::Published { .. })
+            | (Status::Terminated, E::Undone { .. }) => true,
             // A step that is open must be examined first, or it never would be.
-            (Status::Monitoring, E::TaskEnded) => self.open.is_empty() && !self.held,
+            (Status::Monitoring, E::TaskEnded | E::Published { .. }) => {
+                self.open.is_empty() && !self.held
+            }
             (Status::Monitoring, E::Released) => self.held,
             // A step that was running when the incident was found is examined all the same.
             (
@@ -252,7 +272,7 @@ impl Session {
         use SessionEvent as E;
         self.revision += 1;
         match event {
-            E::Opened { .. } | E::Gated { .. } => {}
+            E::Opened { .. } | E::Gated { .. } | E::Published { .. } | E::Undone { .. } => {}
             E::StepStarted { index, tool, step, checkpoint, .. } => {
                 self.last_index = self.last_index.max(*index);
                 let (tool, step) = (tool.clone(), step.clone());

@@ -149,6 +149,7 @@ impl Scene<'_> {
                 let why = error.to_string();
                 Effects {
                     files: Observed::partial(Vec::new(), why.clone()),
+                    reads: Observed::partial(Vec::new(), why.clone()),
                     processes: Observed::partial(Vec::new(), why.clone()),
                     connections: Observed::partial(Vec::new(), why),
                 }

@@ -16,9 +16,9 @@ use crate::{Ports, decide::payload, session::RuntimeError};
 
 /// What AIR will do by itself, in order, each once.
 ///
-/// What the step left running is always ended: nothing shows that the harm has stopped while it
-/// runs. Where no rule says how to respond, AIR takes what the step created out of reach and puts
-/// the workspace back.
+/// Everything is frozen and the evidence kept first; then all that runs is ended: nothing shows that
+/// the harm has stopped while it does. Where no rule says how to respond, AIR takes what the step
+/// created out of reach and puts the workspace back.
 pub(crate) async fn response(
     findings: &[Finding],
     effects: &Effects,
@@ -33,9 +33,8 @@ pub(crate) async fn response(
         }
     };
     let quarantine = || Action::Quarantine { paths: created(effects) };
-    if !effects.processes.items.is_empty() || effects.processes.incomplete.is_some() {
-        add(Phase::Containment, Action::Kill);
-    }
+    add(Phase::Containment, Action::Preserve);
+    add(Phase::Containment, Action::Kill);
     let lines: Vec<&ResponseAction> =
         findings.iter().flat_map(|finding| respond(&finding.rule)).collect();
     if lines.is_empty() {

@@ -7,7 +7,9 @@ use air_core::{
     fact::{Facts, Root, Roots},
     guardrail::{Guardrail, Mode, Provenance},
     id::IncidentId,
-    incident::{Action, Adopted, Directive, Incident, IncidentEvent, Input, Phase},
+    incident::{
+        Action, Adopted, Directive, Exhibit, Incident, IncidentEvent, Input, Phase, PlannedAction,
+    },
     outcome::{Outcome, Verdict},
     port::{Durability, Event, Record, Stream, SynthesisRequest},
     question::QuestionKind,
@@ -75,12 +77,12 @@ pub(crate) async fn drive(
         match directive {
             Directive::Act { id, action } => {
                 record(ports, &mut incident, Input::Starting(id.clone())).await?;
-                let result = act(ports, &incident, &id, &action).await;
-                record(ports, &mut incident, Input::Finished(result)).await?;
+                let input = perform(ports, &mut incident, &id, &action).await?;
+                record(ports, &mut incident, input).await?;
             }
             Directive::Reconcile { id, action } => {
                 let input = if action.is_idempotent() {
-                    Input::Finished(act(ports, &incident, &id, &action).await)
+                    perform(ports, &mut incident, &id, &action).await?
                 } else {
                     Input::Lost
                 };
@@ -119,6 +121,40 @@ pub(crate) async fn record(
     Ok(())
 }
 
+/// Does one action. Evidence is journaled before the action counts as finished.
+async fn perform(
+    ports: &Ports,
+    incident: &mut Incident,
+    id: &air_core::id::ActionId,
+    action: &Action,
+) -> Result<Input, RuntimeError> {
+    if *action != Action::Preserve {
+        return Ok(Input::Finished(act(ports, incident, id, action).await));
+    }
+    let kept = ports.workspace.preserve(&incident.detection().checkpoint).await;
+    let evidence = match kept {
+        Ok(evidence) => evidence,
+        // Harm is stopped all the same.
+        Err(error) => {
+            let why = air_core::redact::redact(&error.to_string());
+            return Ok(Input::Finished(Ok(format!("no evidence was kept: {why}"))));
+        }
+    };
+    let (mut exhibits, mut said) = (Vec::new(), vec![evidence.summary]);
+    for (name, content) in evidence.exhibits {
+        let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
+        match ports.journal.put_payload(&content).await {
+            Ok(content) => exhibits.push(Exhibit { name, size, content }),
+            // A full disk must not let harm go on.
+            Err(error) => said.push(format!("{name} was not kept: {error}")),
+        }
+    }
+    if !exhibits.is_empty() {
+        record(ports, incident, Input::Preserved(exhibits)).await?;
+    }
+    Ok(Input::Finished(Ok(air_core::redact::redact(&said.join("; ")))))
+}
+
 async fn act(
     ports: &Ports,
     incident: &Incident,
@@ -127,6 +163,7 @@ async fn act(
 ) -> Result<String, String> {
     let workspace = &*ports.workspace;
     let done = match action {
+        Action::Preserve => return Err("evidence is kept elsewhere".to_owned()),
         Action::Kill => workspace.kill().await,
         Action::Isolate => workspace.isolate().await,
         Action::Quarantine { paths } => workspace.quarantine(incident.id(), paths).await,
@@ -218,9 +255,8 @@ impl Case {
     /// reach is out of reach.
     async fn stopped(&self, scene: &Scene<'_>, incident: &Incident) -> Input {
         let detection = incident.detection();
-        let nothing =
-            |action: &&air_core::incident::PlannedAction| action.phase == Phase::Containment;
-        if detection.response.iter().find(nothing).is_none() {
+        let contains = |planned: &PlannedAction| planned.phase == Phase::Containment;
+        if !detection.response.iter().any(contains) {
             return Input::NotApplicable;
         }
         let fresh = scene.effects(&detection.checkpoint).await;

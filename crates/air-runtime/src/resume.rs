@@ -94,6 +94,7 @@ impl Session {
             task: String::from_utf8_lossy(&task).into_owned(),
             agent: agent.clone(),
             history,
+            publication: None,
             id,
             ports,
         })

@@ -11,7 +11,7 @@ use air_core::{
     id::{CallId, CheckpointId, IncidentId, SessionId},
     incident::{Detection, Incident, IncidentEvent, TransitionError},
     policy::FailPolicy,
-    port::{Durability, Event, JournalError, Record, Stream, WorkspaceError},
+    port::{Durability, Event, JournalError, Publication, Record, Stream, WorkspaceError},
     rule::Rule,
     ruleset::{DuplicateRuleError, Entry, RuleSet},
     session::{self, SessionEvent, Status},
@@ -129,6 +129,7 @@ pub struct Session {
     pub(crate) agent: String,
     pub(crate) machine: session::Session,
     pub(crate) history: History,
+    pub(crate) publication: Option<Publication>,
 }
 
 /// The authored rules and the guardrails in force.
@@ -174,6 +175,7 @@ impl Session {
             agent: opening.agent.clone(),
             machine: session::Session::default(),
             history: History::default(),
+            publication: None,
             ports,
         };
         let tier = session.ports.workspace.tier();
@@ -335,9 +337,28 @@ impl Session {
     /// If the journal cannot be written.
     pub async fn end(&mut self) -> Result<(), RuntimeError> {
         if self.machine.admits(&SessionEvent::TaskEnded).is_ok() {
+            self.publish().await?;
             self.record(SessionEvent::TaskEnded, Durability::Process).await?;
         }
         Ok(())
+    }
+
+    /// Hands the session's changes over, before the event that ends it: after a crash in between it
+    /// is done again.
+    async fn publish(&mut self) -> Result<(), RuntimeError> {
+        if let Some(mut publication) = self.ports.workspace.publish().await? {
+            for line in publication.merged.iter_mut().chain(&mut publication.held_back) {
+                *line = air_core::redact::redact(line);
+            }
+            self.publication = Some(publication.clone());
+            self.record(SessionEvent::Published { publication }, Durability::Power).await?;
+        }
+        Ok(())
+    }
+
+    /// What became of the session's changes, once it has ended.
+    pub fn publication(&self) -> Option<&Publication> {
+        self.publication.as_ref()
     }
 
     /// Why no call is accepted, if none is.
@@ -416,6 +437,10 @@ impl Session {
         until: Until,
     ) -> Result<Incident, RuntimeError> {
         let incident = respond::drive(&self.ports, &self.context(), id, until).await?;
+        // What a failed recovery left is not handed over before a person has decided.
+        if matches!(incident.state(), air_core::incident::State::Closed(_)) {
+            self.publish().await?;
+        }
         let event = match incident.state() {
             state if state.is_terminal() => SessionEvent::ResponseEnded { incident: id.clone() },
             air_core::incident::State::Escalated(_) => {

@@ -2,7 +2,7 @@
 
 use air_core::{
     code::{Call, CodeFacts},
-    effects::{Change, ConnectionEffect, Effects, FileEffect, ProcessEffect},
+    effects::{ConnectionEffect, Effects, FileEffect, ProcessEffect, ReadEffect},
     step::Arguments,
 };
 
@@ -69,6 +69,8 @@ pub(crate) type Parts = Vec<Part>;
 pub(crate) enum Effect<'a> {
     /// On a file.
     File(&'a FileEffect),
+    /// A file that was read.
+    Read(&'a ReadEffect),
     /// A process left running.
     Process(&'a ProcessEffect),
     /// A connection.
@@ -79,7 +81,11 @@ impl<'a> Effect<'a> {
     pub(crate) fn all(effects: &'a Effects) -> impl Iterator<Item = Self> {
         let files = effects.files.items.iter().map(Self::File);
         let processes = effects.processes.items.iter().map(Self::Process);
-        files.chain(processes).chain(effects.connections.items.iter().map(Self::Connection))
+        let reads = effects.reads.items.iter().map(Self::Read);
+        files
+            .chain(reads)
+            .chain(processes)
+            .chain(effects.connections.items.iter().map(Self::Connection))
     }
 
     /// Effects with this one only.
@@ -87,6 +93,7 @@ impl<'a> Effect<'a> {
         let mut alone = Effects::default();
         match self {
             Self::File(file) => alone.files.items.push(file.clone()),
+            Self::Read(read) => alone.reads.items.push(read.clone()),
             Self::Process(process) => alone.processes.items.push(process.clone()),
             Self::Connection(connection) => alone.connections.items.push(connection.clone()),
         }
@@ -97,15 +104,18 @@ impl<'a> Effect<'a> {
     pub(crate) fn causes(self, code: &CodeFacts) -> Parts {
         let parts: Parts = match self {
             Self::File(file) => of_file(code, file),
+            // Reading is all that a harmless call does.
+            Self::Read(read) => {
+                return naming(code, |arg| arg == read.path).into_iter().collect();
+            }
             Self::Process(process) => return of_process(code, &process.argv),
             Self::Connection(connection) => {
                 let host = &connection.host;
                 naming(code, |arg| !host.is_empty() && arg.contains(host)).into_iter().collect()
             }
         };
-        let read = matches!(self, Self::File(file) if file.change == Change::Read);
         // `./run.sh; ls .` names the directory that changed, and is not what changed it.
-        if read || parts.iter().any(|part| !is_harmless(&part.name)) { parts } else { Vec::new() }
+        if parts.iter().any(|part| !is_harmless(&part.name)) { parts } else { Vec::new() }
     }
 }
 

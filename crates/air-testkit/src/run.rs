@@ -16,7 +16,7 @@ use air_synth::ExactSynthesizer;
 use futures::executor::block_on;
 
 use crate::{
-    scripted::{Counting, MemoryStore, ScriptedTools, ScriptedWorkspace, TextRules},
+    scripted::{Counting, MemoryStore, ScriptedTools, ScriptedWorkspace},
     suite::Case,
 };
 
@@ -106,7 +106,7 @@ impl Stage {
             workspace: Arc::<ScriptedWorkspace>::clone(&workspace),
             tools: Arc::<ScriptedTools>::clone(&tools),
             code,
-            rules: Arc::new(TextRules),
+            rules: Arc::new(air_lang::LangRules),
             labels,
             operator: Arc::<Counting>::clone(&counting),
             clock: Arc::<Counting>::clone(&counting),
@@ -219,7 +219,7 @@ impl Stage {
 /// The part of an incident's event that a case expects.
 fn told(event: &IncidentEvent) -> Option<String> {
     Some(match event {
-        IncidentEvent::ActionStarted { .. } => return None,
+        IncidentEvent::ActionStarted { .. } | IncidentEvent::Preserved { .. } => return None,
         IncidentEvent::ActionFinished { result: Ok(done), .. } => done.clone(),
         IncidentEvent::ActionFinished { result: Err(why), .. } => format!("failed: {why}"),
         IncidentEvent::Detected(_) => "detected".to_owned(),

@@ -10,10 +10,9 @@ use air_core::{
     guardrail::Guardrail,
     id::{CheckpointId, GuardrailId, IncidentId, PayloadId, SessionId, Timestamp},
     port::{
-        BoxFuture, Clock, Durability, GuardrailStore, Ids, Journal, JournalError, Operator, Record,
-        RuleReader, Stream, Tier, ToolBox, ToolError, ToolInfo, Workspace, WorkspaceError,
+        BoxFuture, Clock, Durability, Evidence, GuardrailStore, Ids, Journal, JournalError,
+        Operator, Record, Stream, Tier, ToolBox, ToolError, ToolInfo, Workspace, WorkspaceError,
     },
-    rule::Rule,
     step::{Observation, ToolCall},
 };
 
@@ -34,6 +33,8 @@ pub struct MemoryStore {
     appends: AtomicU64,
     /// The append, from 1, that fails, with all that follow. 0: none.
     fail_from: AtomicU64,
+    /// A payload that cannot be kept.
+    refused: Mutex<Option<Vec<u8>>>,
 }
 
 impl MemoryStore {
@@ -46,6 +47,11 @@ impl MemoryStore {
     pub fn fail_from(&self, n: u64) {
         self.appends.store(0, Ordering::SeqCst);
         self.fail_from.store(n, Ordering::SeqCst);
+    }
+
+    /// Lets this payload fail from now on, as where there is no space for it.
+    pub fn refuse(&self, payload: &[u8]) {
+        *lock(&self.refused) = Some(payload.to_vec());
     }
 }
 
@@ -92,6 +98,9 @@ impl Journal for MemoryStore {
         &'a self,
         content: &'a [u8],
     ) -> BoxFuture<'a, Result<PayloadId, JournalError>> {
+        if lock(&self.refused).as_deref() == Some(content) {
+            return ready(Err(JournalError::Unusable("no space is left".into())));
+        }
         let mut payloads = lock(&self.payloads);
         let at = payloads.iter().position(|held| held == content).unwrap_or_else(|| {
             payloads.push(content.to_vec());
@@ -187,6 +196,17 @@ impl Workspace for ScriptedWorkspace {
         ready(Ok(lock(&self.effects).clone()))
     }
 
+    fn preserve<'a>(
+        &'a self,
+        _since: &'a CheckpointId,
+    ) -> BoxFuture<'a, Result<Evidence, WorkspaceError>> {
+        let done = self.act("preserve", |_| {});
+        Box::pin(async {
+            let exhibits = vec![("changes.diff".to_owned(), b"scripted".to_vec())];
+            Ok(Evidence { summary: done.await?, exhibits })
+        })
+    }
+
     fn kill(&self) -> BoxFuture<'_, Result<String, WorkspaceError>> {
         self.act("kill", |effects| effects.processes.items.clear())
     }
@@ -270,21 +290,5 @@ impl Clock for Counting {
 impl Operator for Counting {
     fn approve<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<bool>> {
         ready(None)
-    }
-}
-
-/// Compiles rule text by `air-lang`.
-#[derive(Debug, Default)]
-pub struct TextRules;
-
-impl RuleReader for TextRules {
-    fn rule(&self, text: &str) -> Result<Rule, String> {
-        let parsed = air_lang::parse(text);
-        if let Some(found) =
-            parsed.diagnostics().iter().find(|found| found.severity == air_lang::Severity::Error)
-        {
-            return Err(found.message.clone());
-        }
-        parsed.into_rules().pop().ok_or_else(|| "it holds no rule".to_owned())
     }
 }

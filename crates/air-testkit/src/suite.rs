@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use air_core::{
-    effects::{Change, ConnectionEffect, Effects, FileEffect, Observed, ProcessEffect},
+    effects::{Change, ConnectionEffect, Effects, FileEffect, Observed, ProcessEffect, ReadEffect},
     step::{Arguments, Observation},
 };
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
@@ -83,6 +83,8 @@ pub struct StepEffects {
     processes: Vec<ProcessEffect>,
     #[serde(default)]
     connections: Vec<ConnectionEffect>,
+    #[serde(default)]
+    reads: Vec<ReadEffect>,
     /// Why the lists may lack something.
     incomplete: Option<String>,
 }
@@ -125,11 +127,15 @@ impl StepEffects {
             size: file.size,
             mode: file.mode,
             origin: file.origin.clone(),
+            origin_unknown: None,
+            moved: None,
+            aspects: Vec::new(),
             reversible: file.reversible,
         });
         let incomplete = &self.incomplete;
         Effects {
             files: Observed { items: files.collect(), incomplete: incomplete.clone() },
+            reads: Observed { items: self.reads.clone(), incomplete: incomplete.clone() },
             processes: Observed { items: self.processes.clone(), incomplete: incomplete.clone() },
             connections: Observed {
                 items: self.connections.clone(),

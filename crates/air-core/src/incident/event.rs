@@ -53,6 +53,8 @@ pub struct PlannedAction {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Action {
+    /// Freeze every process, cut the network, and keep what tells later what happened.
+    Preserve,
     /// End every process that the step left running.
     Kill,
     /// Cut the network.
@@ -84,7 +86,8 @@ impl Action {
     /// Whether, repeated after a crash, it has the effect of one.
     pub fn is_idempotent(&self) -> bool {
         match self {
-            Self::Kill
+            Self::Preserve
+            | Self::Kill
             | Self::Isolate
             | Self::Quarantine { .. }
             | Self::Rollback
@@ -93,9 +96,10 @@ impl Action {
         }
     }
 
-    /// Its keyword in the rule language.
+    /// Its keyword in the rule language; `preserve` is done without being asked for.
     pub fn keyword(&self) -> &'static str {
         match self {
+            Self::Preserve => "preserve",
             Self::Kill => "kill",
             Self::Isolate => "isolate",
             Self::Quarantine { .. } => "quarantine",
@@ -145,6 +149,17 @@ pub struct Adopted {
     pub version: u32,
 }
 
+/// One piece of evidence, kept beside the journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exhibit {
+    /// What it shows, such as `changes.diff` or `processes.json`.
+    pub name: String,
+    /// In bytes.
+    pub size: u64,
+    /// Its content, as a payload.
+    pub content: PayloadId,
+}
+
 /// A fact about an incident. Never changed once journaled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -169,6 +184,11 @@ pub enum IncidentEvent {
         action: ActionId,
         /// What it did, or why it failed. Redacted.
         result: Result<String, String>,
+    },
+    /// Evidence was kept.
+    Preserved {
+        /// What there is of it.
+        exhibits: Vec<Exhibit>,
     },
     /// A try of the phase in progress was not enough.
     TryFailed {
@@ -224,6 +244,8 @@ pub enum Input {
     Starting(ActionId),
     /// The running action came back.
     Finished(Result<String, String>),
+    /// The running action kept evidence.
+    Preserved(Vec<Exhibit>),
     /// What became of the running action is unknown.
     Lost,
     /// The tools or the workspace are gone; the phase cannot be achieved.

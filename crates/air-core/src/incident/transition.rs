@@ -93,6 +93,9 @@ impl Incident {
                 let action = action.clone();
                 Some(vec![IncidentEvent::ActionFinished { action, result }])
             }
+            (Input::Preserved(exhibits), Some(_)) => {
+                Some(vec![IncidentEvent::Preserved { exhibits }])
+            }
             (Input::Lost, Some(action)) => {
                 let why = format!("whether action {action} took effect is unknown");
                 Some(vec![failed(phase, why, None)])
@@ -148,7 +151,7 @@ impl Incident {
     pub fn apply(&mut self, event: &IncidentEvent) {
         self.revision += 1;
         match event {
-            IncidentEvent::Detected(_) => {}
+            IncidentEvent::Detected(_) | IncidentEvent::Preserved { .. } => {}
             IncidentEvent::OrderGiven { deadline } => {
                 self.state = State::AwaitingAgent { deadline: *deadline };
             }
@@ -244,6 +247,7 @@ impl Input {
             Self::Starting(_) => "starting",
             Self::Finished(Ok(_)) => "finished",
             Self::Finished(Err(_)) => "finished with an error",
+            Self::Preserved(_) => "preserved",
             Self::Lost => "lost",
             Self::PortFailed(_) => "port failed",
             Self::Verified(verdict) => match verdict.outcome {

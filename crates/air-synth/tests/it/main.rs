@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use air_core::{
     code::CodeFacts,
-    effects::{Change, Effects, FileEffect, ProcessEffect},
+    effects::{Change, Effects, FileEffect, Observed, ProcessEffect, ReadEffect},
     fact::{Facts, NoLabels, Root},
     guardrail::{Guardrail, Mode, Provenance},
     id::Timestamp,
@@ -22,7 +22,7 @@ use air_synth::ExactSynthesizer;
 const PROCESS_RULE: &str = "rule @left_running\ntrigger *\nseverity medium\n\
     decide size(effects.processes) > 0\ncheck\n  a process runs on.\nremediate\n  end it.\nend\n";
 const FILE_RULE: &str = "rule @harmed_file\ntrigger *\nseverity high\n\
-    decide effects.files.exists(f, f.change != \"read\")\ncheck\n  a file is harmed.\n\
+    decide size(effects.files) > 0\ncheck\n  a file is harmed.\n\
     remediate\n  put it back.\nend\n";
 const JUDGED_RULE: &str =
     "rule @judged\ntrigger *\ncheck\n  harm was done.\nremediate\n  undo it.\nend\n";
@@ -69,6 +69,9 @@ fn files(all: &[(&str, Change, Option<&str>)]) -> Effects {
         size: 1,
         mode: 0o644,
         origin: origin.map(Into::into),
+        origin_unknown: None,
+        moved: None,
+        aspects: Vec::new(),
         reversible: true,
     }));
     effects
@@ -280,7 +283,8 @@ fn a_call_that_only_looks_is_no_cause() {
     let changed = || file("/workspace/a", Change::Modified, None);
     let incident = case(bash("./run.sh; ls ."), changed());
     assert_eq!(condition(&incident), "args.command == \"./run.sh; ls .\"");
-    let mut read = case(bash("cat /etc/shadow"), file("/etc/shadow", Change::Read, None));
+    let reads = Observed::whole(vec![ReadEffect { path: "/etc/shadow".to_owned() }]);
+    let mut read = case(bash("cat /etc/shadow"), Effects { reads, ..nothing() });
     read.rule = JUDGED_RULE;
     let cat = "code.calls.exists(c, c.name == \"cat\" && \"/etc/shadow\" in c.args)";
     assert_eq!(condition(&read), cat);

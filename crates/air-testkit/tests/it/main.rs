@@ -3,7 +3,8 @@
 
 use air_core::{
     effects::{Change, Effects, FileEffect, Observed},
-    incident::{Ending, Incident, Phase, State},
+    incident::{Ending, Incident, IncidentEvent, Phase, State},
+    port::{Event, Journal as _, Stream},
     session::Status,
     step::{Arguments, Observation},
 };
@@ -34,6 +35,9 @@ fn effects() -> Effects {
         size: 1,
         mode: 0o644,
         origin: None,
+        origin_unknown: None,
+        moved: None,
+        aspects: Vec::new(),
         reversible: true,
     };
     Effects { files: Observed::whole(vec![file]), ..Effects::default() }
@@ -110,7 +114,26 @@ fn harm_that_goes_on_is_escalated_after_three_tries_and_still_learned_from() {
     let stage = Stage::new(RULES, workspace).expect("rules");
     let incident = step(&stage).expect("no failure").expect("an incident");
     assert_eq!(*incident.state(), State::Escalated(vec![Phase::Containment, Phase::Recovery]));
-    assert_eq!(stage.workspace.actions(), ["quarantine"; 3]);
+    assert_eq!(stage.workspace.actions(), ["preserve", "kill", "quarantine"].repeat(3));
     assert_eq!(incident.endings().eradication, Some(Ending::Done));
     assert!(stage.tools.calls().is_empty(), "recovery is skipped while the harm goes on");
+}
+
+#[test]
+fn evidence_that_cannot_be_kept_does_not_let_harm_go_on() {
+    let stage = Stage::new(RULES, ScriptedWorkspace::default()).expect("rules");
+    stage.store.refuse(b"scripted");
+    let incident = step(&stage).expect("no failure").expect("an incident");
+    assert!(matches!(incident.state(), State::Closed(_)), "{:?}", incident.state());
+    assert_eq!(stage.workspace.actions(), ["preserve", "kill", "quarantine", "rollback"]);
+    let stream = Stream::Incident(incident.id().clone());
+    let records = block_on(stage.store.read(&stream)).expect("readable");
+    let said = records.iter().any(|record| {
+        let Event::Incident(IncidentEvent::ActionFinished { result: Ok(done), .. }) = &record.event
+        else {
+            return false;
+        };
+        done.starts_with("preserve; changes.diff was not kept: ")
+    });
+    assert!(said, "{records:?}");
 }
