@@ -14,6 +14,9 @@ pub(crate) const STEPS: &str = "/air/steps";
 pub(crate) const DRIVER: &str = "/air/repl.py";
 pub(crate) const SUPERVISOR: &str = "/air/supervise";
 
+/// What fits into `/dev/shm`, in bytes.
+const SHARED_MEMORY: &str = "268435456";
+
 /// System directories that every tool may read.
 pub(crate) const SYSTEM: [&str; 7] = ["/usr", "/etc", "/bin", "/lib", "/lib64", "/lib32", "/sbin"];
 
@@ -47,7 +50,8 @@ pub(crate) fn base(python: &PythonHome, denied: Option<&Path>) -> Vec<OsString> 
             line.add([Path::new("--ro-bind"), denied, Path::new(path)]);
         }
     }
-    line.add(["--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--dir", "/var"]);
+    line.add(["--proc", "/proc", "--dev", "/dev", "--size", SHARED_MEMORY, "--tmpfs", "/dev/shm"]);
+    line.add(["--remount-ro", "/dev", "--dir", "/run", "--dir", "/var"]);
     line.add(["--symlink", "/tmp", "/var/tmp"]);
     // The kernel lets uid 0 of the host write its settings even without capabilities, and AIR may
     // run as root: `core_pattern` would run a program outside.
@@ -59,29 +63,31 @@ pub(crate) fn base(python: &PythonHome, denied: Option<&Path>) -> Vec<OsString> 
 
 /// What of the host is seen where, and what is started.
 pub(crate) struct Mounts<'a> {
-    pub(crate) workspace: &'a Path,
-    pub(crate) home: &'a Path,
-    pub(crate) tmp: &'a Path,
-    pub(crate) steps: &'a Path,
-    pub(crate) driver: &'a Path,
-    pub(crate) supervisor: &'a Path,
+    pub(crate) workspace: PathBuf,
+    pub(crate) home: PathBuf,
+    pub(crate) tmp: PathBuf,
+    pub(crate) steps: PathBuf,
+    pub(crate) driver: PathBuf,
+    pub(crate) supervisor: PathBuf,
     pub(crate) python: &'a PythonHome,
-    pub(crate) denied: &'a Path,
+    /// Where the directories of `python` are taken from.
+    pub(crate) python_sources: Vec<PathBuf>,
+    pub(crate) denied: Option<PathBuf>,
 }
 
 impl Mounts<'_> {
     /// All arguments up to the program.
     pub(crate) fn arguments(&self) -> Vec<OsString> {
-        let mut line = Line(base(self.python, Some(self.denied)));
-        line.bind("--bind", self.tmp, TMP);
-        line.bind("--bind", self.home, HOME);
-        for directory in &self.python.directories {
-            line.bind("--ro-bind", directory, directory);
+        let mut line = Line(base(self.python, self.denied.as_deref()));
+        line.bind("--bind", &self.tmp, TMP);
+        line.bind("--bind", &self.home, HOME);
+        for (from, directory) in self.python_sources.iter().zip(&self.python.directories) {
+            line.bind("--ro-bind", from, directory);
         }
-        line.bind("--ro-bind", self.supervisor, SUPERVISOR);
-        line.bind("--ro-bind", self.driver, DRIVER);
-        line.bind("--ro-bind", self.steps, STEPS);
-        line.bind("--bind", self.workspace, WORKSPACE);
+        line.bind("--ro-bind", &self.supervisor, SUPERVISOR);
+        line.bind("--ro-bind", &self.driver, DRIVER);
+        line.bind("--ro-bind", &self.steps, STEPS);
+        line.bind("--bind", &self.workspace, WORKSPACE);
         line.add(["--remount-ro", "/", "--chdir", WORKSPACE, "--"]);
         line.0
     }

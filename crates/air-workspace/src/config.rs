@@ -11,6 +11,11 @@ use air_core::{
 #[derive(Debug, Clone)]
 pub struct SandboxConfig {
     /// The user's directory that the agent works on.
+    ///
+    /// Where AIR is root, a sandbox of T3 runs outside as the owner of this directory, or in the
+    /// place of root as nobody (65534), through a mount that maps the owner. So what the agent makes
+    /// belongs on disk to the owner. Through such a mount the agent reads files of other owners as
+    /// their mode lets everybody, and never changes, renames or deletes one, whatever its mode.
     pub workspace: PathBuf,
     /// AIR's own directory: checkpoints and evidence. The agent never sees it.
     pub state: PathBuf,
@@ -24,6 +29,9 @@ pub struct SandboxConfig {
     pub maximum: Option<Tier>,
     /// Whether T1, which contains nothing, will do.
     pub unsandboxed: bool,
+    /// Layers in which the agent's changes of the workspace are kept instead. Default: none, and the
+    /// agent works on the directory itself. Only in T3.
+    pub overlay: Option<Overlay>,
     /// Limits of every call.
     pub limits: Limits,
     /// Which paths have labels: an origin with one is preferred.
@@ -49,10 +57,32 @@ impl SandboxConfig {
             minimum: None,
             maximum: None,
             unsandboxed: false,
+            overlay: None,
             limits: Limits::default(),
             labels: Arc::new(NoLabels),
             sensitive_paths: Vec::new(),
         }
+    }
+}
+
+/// The writable layers of an overlay over the workspace: two directories of AIR's beside each other
+/// on one file system, with plain ASCII names.
+///
+/// `upper` holds what differs from the workspace, in the format of overlayfs with its attributes in
+/// the `user.` name space: a character device 0:0 stands for what was deleted. Its own mode and owner
+/// are those of the agent's workspace. Neither may be changed while a sandbox runs.
+#[derive(Debug, Clone)]
+pub struct Overlay {
+    /// What differs.
+    pub upper: PathBuf,
+    /// Of the kernel's own, and empty at first.
+    pub work: PathBuf,
+}
+
+impl Overlay {
+    /// Layers in the directory of a session.
+    pub fn of(session_dir: &std::path::Path) -> Self {
+        Self { upper: session_dir.join("upper"), work: session_dir.join("work") }
     }
 }
 
@@ -65,12 +95,24 @@ pub struct Limits {
     pub output_bytes: u64,
     /// Address space of one process. Default 4 GiB.
     pub memory_bytes: u64,
+    /// Memory of all processes together; beyond, all are ended. Default 4 GiB.
+    pub total_memory_bytes: u64,
     /// Processes at once; beyond, all are ended. Default 512.
     pub processes: u32,
+    /// Processor time of one process, the session's interpreter among them. Default 10 minutes.
+    pub cpu: Duration,
+    /// Files that one process has open at once; never less than 256. Default 1024.
+    pub open_files: u32,
     /// Size of one file that is written. Default 1 GiB.
     pub file_bytes: u64,
     /// Size of one file that a checkpoint keeps; beyond, its change is irreversible. Default 256 MiB.
     pub retained_file_bytes: u64,
+    /// What the contents of all checkpoints of a workspace may take on disk, in bytes; beyond, changes
+    /// are irreversible. Default 4 GiB.
+    pub store_bytes: u64,
+    /// Files, directories and links of the workspace that are looked at; beyond, what the agent did
+    /// is not wholly known. Default 2,000,000.
+    pub entries: usize,
 }
 
 impl Default for Limits {
@@ -79,9 +121,14 @@ impl Default for Limits {
             timeout: Duration::from_mins(1),
             output_bytes: 1 << 20,
             memory_bytes: 4 << 30,
+            total_memory_bytes: 4 << 30,
             processes: 512,
+            cpu: Duration::from_mins(10),
+            open_files: 1024,
             file_bytes: 1 << 30,
             retained_file_bytes: 256 << 20,
+            store_bytes: 4 << 30,
+            entries: 2_000_000,
         }
     }
 }

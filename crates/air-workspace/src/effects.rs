@@ -1,92 +1,103 @@
-//! What differs between two looks at the watched roots.
+//! What differs, as facts.
 
-use std::{ffi::OsStr, fmt::Write, os::unix::ffi::OsStrExt};
+use std::{collections::HashMap, fmt::Write};
 
+use air_checkpoint::{Covered, Entry, Place, Root, Unread};
 use air_core::effects::{Change, FileEffect, Observed};
 
 use crate::{
-    manifest::{Entry, Manifest, Place},
-    scan::Root,
+    layers::{Changes, names},
+    origin::Origin,
 };
 
 /// Unreadable entries that are named one by one.
 const NAMED: usize = 8;
 
-/// One place that differs.
-pub(crate) struct Difference<'a> {
-    pub(crate) place: &'a Place,
-    pub(crate) change: Change,
-    pub(crate) before: Option<&'a Entry>,
-    pub(crate) now: Option<&'a Entry>,
-}
-
-pub(crate) fn differences<'a>(before: &'a Manifest, now: &'a Manifest) -> Vec<Difference<'a>> {
-    let gone = before.entries.iter().filter(|(place, _)| !now.entries.contains_key(*place));
-    let gone = gone.map(|(place, entry)| Difference {
-        place,
-        change: Change::Deleted,
-        before: Some(entry),
-        now: None,
-    });
-    let there = now.entries.iter().filter_map(|(place, entry)| {
-        let earlier = before.entries.get(place);
-        let change = match earlier {
-            None => Change::Created,
-            Some(earlier) if earlier.is_same(entry) => return None,
-            Some(_) => Change::Modified,
-        };
-        Some(Difference { place, change, before: earlier, now: Some(entry) })
-    });
-    gone.chain(there).collect()
-}
-
 /// A place as the agent calls it.
 pub(crate) fn agent_path(roots: &[Root], place: &Place) -> String {
-    let root = roots.get(place.0).map(|root| root.agent.clone()).unwrap_or_default();
-    if place.1.is_empty() {
-        return root.to_string_lossy().into_owned();
-    }
-    root.join(OsStr::from_bytes(&place.1)).to_string_lossy().into_owned()
+    roots.get(place.0).map(|root| root.shown(&place.1)).unwrap_or_default()
 }
 
-/// The files that differ; `origin` finds what a content repeats.
+/// The files that differ, with what their contents repeat.
 pub(crate) fn files(
     roots: &[Root],
-    before: &Manifest,
-    now: &Manifest,
-    mut origin: impl FnMut(&Difference<'_>) -> Option<String>,
+    changes: &Changes,
+    origins: &HashMap<Place, Origin>,
 ) -> Observed<FileEffect> {
-    let mut items: Vec<FileEffect> = differences(before, now)
+    let blind_before: Covered<'_> =
+        changes.unread_before.iter().map(|unread| &unread.place).collect();
+    let mut items: Vec<FileEffect> = changes
+        .shown
         .iter()
-        .filter_map(|difference| {
-            let entry = difference.now.or(difference.before)?;
+        .filter_map(|shown| {
+            let entry = shown.now.as_ref().or(shown.before.as_ref())?;
+            let change = match (&shown.before, &shown.now) {
+                (None, _) => Change::Created,
+                (_, None) => Change::Deleted,
+                _ => Change::Modified,
+            };
             // What was there and could not be looked at was not created, and cannot be undone.
-            let blind = before.is_blind_at(difference.place);
-            let reversible = difference.before.map_or(!blind, Entry::is_restorable);
+            let blind = blind_before.covers(&shown.place);
+            let held = |before: &Entry| shown.below || before.is_restorable();
+            let (origin, origin_unknown) = match origins.get(&shown.place) {
+                Some(Origin::From(path)) => (Some(path.clone()), None),
+                Some(Origin::Unknown(why)) => (None, Some(why.clone())),
+                Some(Origin::Nowhere) | None => (None, None),
+            };
             Some(FileEffect {
-                path: agent_path(roots, difference.place),
-                change: difference.change,
+                path: agent_path(roots, &shown.place),
+                change,
                 size: entry.size,
                 mode: entry.mode,
-                origin: origin(difference),
-                reversible,
+                origin,
+                origin_unknown,
+                moved: None,
+                aspects: names(&shown.aspects),
+                reversible: shown.before.as_ref().map_or(!blind, held),
             })
         })
         .collect();
     items.sort_by(|one, another| one.path.cmp(&another.path));
-    match unread(roots, before).or_else(|| unread(roots, now)) {
+    pair_renames(&mut items);
+    let reason = unread(roots, &changes.unread_before);
+    match reason.or_else(|| unread(roots, &changes.unread_now)) {
         Some(reason) => Observed::partial(items, reason),
         None => Observed::whole(items),
     }
 }
 
+/// A file that appeared with the content of one that disappeared is that one, renamed.
+fn pair_renames(items: &mut [FileEffect]) {
+    let deleted: HashMap<String, usize> = items
+        .iter()
+        .enumerate()
+        .filter(|(_, file)| file.change == Change::Deleted)
+        .map(|(at, file)| (file.path.clone(), at))
+        .collect();
+    let mut pairs = Vec::new();
+    for (at, file) in items.iter().enumerate().filter(|(_, file)| file.change == Change::Created) {
+        if let Some(from) = file.origin.as_ref().and_then(|origin| deleted.get(origin)) {
+            pairs.push((*from, at));
+        }
+    }
+    for (from, to) in pairs {
+        let paths = (
+            items.get(from).map(|file| file.path.clone()),
+            items.get(to).map(|file| file.path.clone()),
+        );
+        if let Some(file) = items.get_mut(from) {
+            file.moved = paths.1;
+        }
+        if let Some(file) = items.get_mut(to) {
+            file.moved = paths.0;
+        }
+    }
+}
+
 /// What could not be looked at, in words.
-fn unread(roots: &[Root], manifest: &Manifest) -> Option<String> {
-    let all = &manifest.unread;
-    let named = all.iter().take(NAMED).map(|unread| {
-        let place = (unread.root, crate::manifest::unescape(&unread.path));
-        format!("{}: {}", agent_path(roots, &place), unread.why)
-    });
+pub(crate) fn unread(roots: &[Root], all: &[Unread]) -> Option<String> {
+    let named = all.iter().take(NAMED);
+    let named = named.map(|unread| format!("{}: {}", agent_path(roots, &unread.place), unread.why));
     let mut text = named.collect::<Vec<_>>().join("; ");
     if let Some(more) = all.len().checked_sub(NAMED).filter(|more| *more > 0) {
         let _ = write!(text, "; and {more} more");

@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -12,13 +13,18 @@ use air_core::port::Tier;
 
 use crate::{
     bwrap::{self, Mounts},
+    cgroup::{Groups, OWN_PROCESSES},
+    config::Overlay,
     origin::is_visible,
-    protocol::{Confinement, Python, Ran, Reply, Request, Run, Settings},
+    protocol::{Confinement, ProcessLimits, Python, Ran, Reply, Request, Run, Settings},
     sandbox::Sandbox,
+    stage::Stage,
     workspace::{Inner, Running, unexpected},
 };
 
 const DEVICES: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
+/// The supervisor itself has pipes of many.
+const LEAST_FILES: u32 = 256;
 const RANDOM: [&str; 2] = ["/dev/random", "/dev/urandom"];
 
 impl Inner {
@@ -51,9 +57,11 @@ impl Inner {
     }
 
     fn call(&self, running: &mut Running, request: &Request, within: Duration) -> io::Result<Ran> {
+        running.layers.outdate();
         if !running.sandbox.as_mut().is_some_and(|sandbox| sandbox.is_running()) {
             running.sandbox = None;
             running.sandbox = Some(self.start()?);
+            running.network.started();
         }
         let Some(sandbox) = running.sandbox.as_mut() else {
             return Err(io::Error::other("the sandbox did not start"));
@@ -72,40 +80,68 @@ impl Inner {
 
     fn start(&self) -> io::Result<Sandbox> {
         let session = &self.config.session_dir;
+        let limits = &self.config.limits;
+        let is_bound = self.ids.is_some() || !rustix::process::geteuid().is_root();
+        let groups = Groups::make(limits.total_memory_bytes, limits.processes, is_bound);
         let log = File::create(session.join("sandbox.log"))?;
         let settings = self.settings()?;
+        let mut stage = Stage::new(self.ids);
         let mut words = self.config.supervisor.iter();
         let program = words.next().cloned().unwrap_or_default();
         let mut command = match self.tier {
             Tier::T3 => {
-                let mounts = Mounts {
-                    workspace: &self.config.workspace,
-                    home: &session.join("home"),
-                    tmp: &session.join("tmp"),
-                    steps: &session.join("steps"),
-                    driver: &session.join("repl.py"),
-                    supervisor: Path::new(&program),
-                    python: &self.python,
-                    denied: &session.join("denied"),
-                };
                 let mut command = Command::new("bwrap");
+                let mounts = self.mounts(&mut stage, Path::new(&program))?;
                 command.args(mounts.arguments()).arg(bwrap::SUPERVISOR);
                 command
             }
-            Tier::T2 | Tier::T1 => {
-                let mut command = Command::new(program);
-                command
-                    .env_clear()
-                    .env("PATH", self.python.search_path())
-                    .env("HOME", session.join("home"))
-                    .env("TMPDIR", session.join("tmp"))
-                    .envs([("LANG", "C.UTF-8"), ("TERM", "dumb"), ("USER", "agent")])
-                    .current_dir(&self.config.workspace);
-                command
-            }
+            Tier::T2 | Tier::T1 => Command::new(program),
         };
         command.args(words).arg("serve").arg(serde_json::to_string(&settings)?);
-        Sandbox::start(command, log)
+        for file in groups.files() {
+            stage.enter(&file);
+        }
+        if stage.is_needed() {
+            command = stage.command(&self.config.supervisor, &command)?;
+        }
+        if self.tier != Tier::T3 {
+            command
+                .env_clear()
+                .env("PATH", self.python.search_path())
+                .env("HOME", session.join("home"))
+                .env("TMPDIR", session.join("tmp"))
+                .envs([("LANG", "C.UTF-8"), ("TERM", "dumb"), ("USER", "agent")])
+                .current_dir(&self.config.workspace);
+        }
+        Sandbox::start(command, log, groups)
+    }
+
+    /// What bubblewrap binds from where.
+    fn mounts(&self, stage: &mut Stage, program: &Path) -> io::Result<Mounts<'_>> {
+        let session = &self.config.session_dir;
+        let (workspace, overlay) = (&self.config.workspace, self.config.overlay.as_ref());
+        let is_staged = self.ids.is_some() || overlay.is_some();
+        let mut place = |name: &str, path: &Path, mapped| {
+            if is_staged { stage.add(name, path, mapped) } else { path.to_path_buf() }
+        };
+        let directories = self.python.directories.iter().enumerate();
+        let mut mounts = Mounts {
+            workspace: place("workspace", workspace, true),
+            home: place("home", &session.join("home"), true),
+            tmp: place("tmp", &session.join("tmp"), true),
+            steps: place("steps", &session.join("steps"), true),
+            driver: place("driver", &session.join("repl.py"), true),
+            supervisor: place("supervisor", program, false),
+            python_sources: directories
+                .map(|(at, path)| place(&format!("python{at}"), path, false))
+                .collect(),
+            python: &self.python,
+            denied: (!is_staged).then(|| session.join("denied")),
+        };
+        if let Some(Overlay { upper, work }) = overlay {
+            mounts.workspace = stage.overlay("workspace", upper, work)?;
+        }
+        Ok(mounts)
     }
 
     fn settings(&self) -> io::Result<Settings> {
@@ -124,14 +160,34 @@ impl Inner {
             python: self.python.program.to_string_lossy().into_owned(),
             driver,
             cwd,
-            memory_bytes: limits.memory_bytes,
-            file_bytes: limits.file_bytes,
-            processes: limits.processes,
+            limits: ProcessLimits {
+                memory_bytes: limits.memory_bytes,
+                total_memory_bytes: limits.total_memory_bytes,
+                file_bytes: limits.file_bytes,
+                open_files: limits.open_files.max(LEAST_FILES).into(),
+                cpu_s: limits.cpu.as_secs().max(1),
+                processes: limits.processes,
+                nproc: self.nproc(),
+            },
             confinement: self.confinement(),
         })
     }
 
+    /// The kernel counts a user's threads in each user namespace by itself since Linux 5.14, before
+    /// and without a namespace on the whole machine.
+    fn nproc(&self) -> u64 {
+        let own = u64::from(self.config.limits.processes) + u64::from(OWN_PROCESSES);
+        if self.tier == Tier::T3 && kernel() >= Some((5, 14)) {
+            return own;
+        }
+        let user = self.ids.map_or_else(|| rustix::process::getuid().as_raw(), |ids| ids.user);
+        own + threads_of(user)
+    }
+
     fn confinement(&self) -> Confinement {
+        if self.tier == Tier::T3 {
+            return Confinement::default();
+        }
         let session = &self.config.session_dir;
         let mut readable: Vec<PathBuf> = bwrap::SYSTEM.iter().map(PathBuf::from).collect();
         if rustix::process::geteuid().is_root() {
@@ -146,8 +202,27 @@ impl Inner {
         readable.extend(self.python.directories.iter().cloned());
         let mut writable: Vec<PathBuf> = self.roots.iter().map(|root| root.host.clone()).collect();
         writable.extend(DEVICES.map(PathBuf::from));
-        Confinement { readable, writable }
+        let foreign = fs::metadata(&self.config.workspace).is_ok_and(|meta| meta.uid() != 0);
+        Confinement { readable, writable, foreign }
     }
+}
+
+/// The version of the running kernel.
+fn kernel() -> Option<(u32, u32)> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let mut parts = release.split(|letter: char| !letter.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+fn threads_of(user: u32) -> u64 {
+    let threads = |entry: fs::DirEntry| {
+        entry.file_name().to_str()?.parse::<u32>().ok()?;
+        let status = fs::read_to_string(entry.path().join("status")).ok()?;
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name));
+        let real = field("Uid:")?.split_whitespace().next()?.parse::<u32>().ok()?;
+        if real == user { field("Threads:")?.trim().parse::<u64>().ok() } else { None }
+    };
+    fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(threads).sum()
 }
 
 fn milliseconds(time: Duration) -> u64 {

@@ -4,41 +4,50 @@ use std::{
     ffi::OsString,
     fs::{self, File},
     io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
+use air_checkpoint::{Root, store::private_directory};
 use air_core::port::Tier;
 
 use crate::{
     bwrap,
     config::{OpenError, SandboxConfig},
     python::PythonHome,
-    scan::Root,
-    store::private_directory,
+    stage::Ids,
     supervisor,
-    tier::detect,
+    tier::{TIERS, probe},
 };
 
 /// The strongest tier that is there and will do.
-pub(crate) fn choose(config: &SandboxConfig) -> Result<Tier, OpenError> {
+pub(crate) fn choose(
+    config: &SandboxConfig,
+    python: &PythonHome,
+) -> Result<(Tier, Option<Ids>), OpenError> {
     let wanted = match (config.minimum, config.unsandboxed) {
         (Some(Tier::T1) | None, false) => Tier::T2,
         (Some(minimum), _) => minimum,
         (None, true) => Tier::T1,
     };
-    let reports = detect(config);
-    let fits = |tier| tier >= wanted && config.maximum.is_none_or(|maximum| tier <= maximum);
-    let good = reports.iter().find(|report| report.available && fits(report.tier));
-    if let Some(report) = good {
-        return Ok(report.tier);
+    let fits =
+        |tier: &Tier| *tier >= wanted && config.maximum.is_none_or(|maximum| *tier <= maximum);
+    let mut missing = Vec::new();
+    for tier in TIERS.into_iter().filter(fits) {
+        // Weaker ones are not tried where it is there: each takes a sandbox.
+        let report = probe(config, tier, python);
+        if report.available {
+            return Ok((report.tier, report.ids));
+        }
+        missing.push(report);
     }
     let join = |parts: Vec<String>| parts.join("; or ");
-    let missing = || reports.iter().filter(|report| fits(report.tier));
-    let why = missing().map(|report| format!("{}: {}", report.tier, report.why)).collect();
     Err(OpenError::Tier {
         wanted,
-        why: join(why),
-        fix: join(missing().filter_map(|report| report.fix.clone()).collect()),
+        why: join(
+            missing.iter().map(|report| format!("{}: {}", report.tier, report.why)).collect(),
+        ),
+        fix: join(missing.into_iter().filter_map(|report| report.fix).collect()),
     })
 }
 
@@ -65,6 +74,27 @@ pub(crate) fn check_layout(config: &SandboxConfig, python: &PythonHome) -> Resul
     Ok(())
 }
 
+/// Makes the layers of an overlay. The upper one begins as the workspace's own directory is.
+pub(crate) fn prepare_overlay(config: &mut SandboxConfig) -> io::Result<()> {
+    let Some(overlay) = &mut config.overlay else { return Ok(()) };
+    if overlay.upper.parent() != overlay.work.parent() {
+        return Err(io::Error::other("the layers of an overlay must lie beside each other"));
+    }
+    private_directory(&overlay.work)?;
+    if !overlay.upper.exists() {
+        private_directory(&overlay.upper)?;
+        let meta = config.workspace.metadata()?;
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&overlay.upper, Some(meta.uid()), Some(meta.gid()))?;
+        }
+        fs::set_permissions(&overlay.upper, meta.permissions())?;
+    }
+    for path in [&mut overlay.upper, &mut overlay.work] {
+        *path = path.canonicalize()?;
+    }
+    Ok(())
+}
+
 /// What the session needs beside its roots; how many steps it has had.
 pub(crate) fn prepare(config: &SandboxConfig) -> io::Result<u32> {
     let session = &config.session_dir;
@@ -85,8 +115,13 @@ pub(crate) fn prepare(config: &SandboxConfig) -> io::Result<u32> {
 pub(crate) fn roots(config: &SandboxConfig, tier: Tier) -> Vec<Root> {
     let (home, tmp) = (config.session_dir.join("home"), config.session_dir.join("tmp"));
     let inside = [bwrap::WORKSPACE, bwrap::HOME, bwrap::TMP];
-    let hosts = [config.workspace.clone(), home, tmp];
-    let pair = |(host, agent): (PathBuf, &str)| match tier {
+    let first = config
+        .overlay
+        .as_ref()
+        .map_or_else(|| config.workspace.clone(), |overlay| overlay.upper.clone());
+    let hosts = [first, home, tmp];
+    let renamed = if config.overlay.is_some() { Tier::T3 } else { tier };
+    let pair = |(host, agent): (PathBuf, &str)| match renamed {
         Tier::T3 => Root { host, agent: agent.into() },
         Tier::T2 | Tier::T1 => Root { agent: host.clone(), host },
     };

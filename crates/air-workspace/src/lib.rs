@@ -5,27 +5,41 @@
 //! supervisor's replies included, is untrusted; nothing outside the watched roots is ever written on
 //! behalf of it. A tier that is not there is an error, never a weaker one.
 
-mod beneath;
+mod archive;
+mod base64;
 mod bwrap;
+mod cgroup;
 mod config;
+mod contain;
 mod effects;
+mod escape;
+mod evidence;
+mod fixes;
 mod launch;
+mod layers;
 mod layout;
-mod manifest;
+mod network;
 mod origin;
 mod protocol;
+mod publish;
 mod python;
 mod quarantine;
-mod restore;
+mod remove;
+mod rollback;
 mod sandbox;
-mod scan;
-mod store;
+mod shared;
+mod spans;
+mod stage;
 pub mod supervisor;
 mod tier;
 mod tools;
+mod undo;
 mod workspace;
 
-pub use config::{Limits, OpenError, SandboxConfig};
+pub use air_checkpoint::store::{Collected, Usage, Verified};
+pub use archive::{Archive, ArchiveError};
+pub use config::{Limits, OpenError, Overlay, SandboxConfig};
 pub use tier::{TierReport, detect};
 pub use tools::Tools;
+pub use undo::{UndoRequest, Undone, UndoneAs, Unsettled};
 pub use workspace::LocalWorkspace;

@@ -4,6 +4,7 @@
 
 use std::{
     io::{self, BufRead, Read, Write},
+    net::IpAddr,
     path::PathBuf,
 };
 
@@ -22,10 +23,21 @@ pub(crate) struct Settings {
     pub(crate) python: String,
     pub(crate) driver: PathBuf,
     pub(crate) cwd: PathBuf,
-    pub(crate) memory_bytes: u64,
-    pub(crate) file_bytes: u64,
-    pub(crate) processes: u32,
+    pub(crate) limits: ProcessLimits,
     pub(crate) confinement: Confinement,
+}
+
+/// What processes may use, one by one and together.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ProcessLimits {
+    pub(crate) memory_bytes: u64,
+    pub(crate) total_memory_bytes: u64,
+    pub(crate) file_bytes: u64,
+    pub(crate) open_files: u64,
+    pub(crate) cpu_s: u64,
+    pub(crate) processes: u32,
+    /// How many threads the kernel lets the user have, with those that it has elsewhere.
+    pub(crate) nproc: u64,
 }
 
 /// What Landlock lets a process see and change.
@@ -33,6 +45,9 @@ pub(crate) struct Settings {
 pub(crate) struct Confinement {
     pub(crate) readable: Vec<PathBuf>,
     pub(crate) writable: Vec<PathBuf>,
+    /// Whether AIR is root and the workspace somebody else's.
+    #[serde(default)]
+    pub(crate) foreign: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -41,7 +56,20 @@ pub(crate) enum Request {
     Run(Run),
     Python(Python),
     Processes {},
+    /// Ends everything, the interpreter too, which is not counted.
     Kill {},
+    /// Stops everything, the interpreter too.
+    Freeze {},
+    /// Lets everything go on.
+    Thaw {},
+    /// Stops everything if anything may write, until `Thaw`.
+    Quiet {},
+    /// Separates what was from what comes.
+    Mark {},
+    Connections {
+        since: u64,
+    },
+    Isolate {},
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -66,7 +94,30 @@ pub(crate) struct Python {
 pub(crate) enum Reply {
     Ran(Ran),
     Processes(Vec<Process>),
-    Killed { ended: u32, left: u32 },
+    Killed {
+        ended: u32,
+        left: u32,
+    },
+    /// How many processes are stopped, and how many still run.
+    Frozen {
+        stopped: u32,
+        running: u32,
+    },
+    /// How many processes go on.
+    Thawed(u32),
+    /// Whether anything was stopped, how many processes run all the same, and files that change
+    /// when processes write to their memory, escaped and as seen inside; `None` where that cannot
+    /// be told.
+    Quiet {
+        stopped: bool,
+        running: u32,
+        mapped: Option<Vec<String>>,
+    },
+    Marked(u64),
+    Connections(Connections),
+    Isolated {
+        closed: usize,
+    },
     Failed(String),
 }
 
@@ -84,7 +135,56 @@ pub(crate) struct Ran {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
+    pub(crate) parent: u32,
     pub(crate) argv: Vec<String>,
+    /// The kernel's letter, such as `R` or `T`.
+    pub(crate) state: char,
+    /// Escaped, as all paths of it, and as seen inside.
+    pub(crate) cwd: Option<String>,
+    /// Files that change when it writes to its memory; `None` where that cannot be told.
+    pub(crate) shared: Option<Vec<String>>,
+}
+
+/// Connections that were attempted, and why some are missing.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Connections {
+    pub(crate) items: Vec<Connection>,
+    pub(crate) incomplete: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Connection {
+    /// The name that was asked for, or the address.
+    pub(crate) host: String,
+    pub(crate) address: IpAddr,
+    pub(crate) port: u16,
+    pub(crate) transport: Transport,
+    pub(crate) direction: Direction,
+    pub(crate) bytes_sent: u64,
+    /// The first of what was sent.
+    #[serde(with = "crate::base64")]
+    pub(crate) payload: Vec<u8>,
+    /// Whether more was sent than is in the payload.
+    pub(crate) truncated: bool,
+    pub(crate) delivered: bool,
+    pub(crate) pid: u32,
+    pub(crate) argv: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Transport {
+    Tcp,
+    Udp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Direction {
+    Out,
+    /// To something inside.
+    Local,
+    Listen,
 }
 
 /// The next message; `None` at the end of the stream.

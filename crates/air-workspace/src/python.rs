@@ -32,6 +32,11 @@ impl PythonHome {
         Self { program, directories }
     }
 
+    /// Where nothing is to be run.
+    pub(crate) fn none() -> Self {
+        Self { program: PathBuf::new(), directories: Vec::new() }
+    }
+
     /// `PATH` inside.
     pub(crate) fn search_path(&self) -> String {
         let system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

@@ -5,20 +5,23 @@ use std::{
     fs::{self, File},
     io,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
-use air_core::id::IncidentId;
-use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, fchmod, readlinkat, renameat, statat, symlinkat, unlinkat,
-};
-
-use crate::{
-    beneath,
-    origin::absolute,
-    scan::Root,
+use air_checkpoint::{
+    Root, beneath,
     store::{private_directory, private_file},
 };
+use air_core::id::IncidentId;
+use rustix::{
+    fs::{
+        AtFlags, CWD, Dir, FileType, Stat, fchmod, fgetxattr, readlinkat, renameat, statat,
+        symlinkat, unlinkat,
+    },
+    io::Errno,
+};
+
+use crate::origin::absolute;
 
 /// What was moved, and what could not be.
 #[derive(Debug, Default)]
@@ -27,9 +30,17 @@ pub(crate) struct Moved {
     pub(crate) failed: Vec<String>,
 }
 
+/// What the agent reaches.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reach<'a> {
+    pub(crate) roots: &'a [Root],
+    /// What shows through the first root where that has nothing.
+    pub(crate) lower: Option<&'a Path>,
+}
+
 /// Moves `paths`, as the agent calls them, into the evidence of `incident`.
 pub(crate) fn quarantine(
-    roots: &[Root],
+    reach: Reach<'_>,
     state: &Path,
     incident: &IncidentId,
     paths: &[String],
@@ -44,7 +55,7 @@ pub(crate) fn quarantine(
     let mut moved = Moved::default();
     let mut directories = Vec::new();
     for path in paths {
-        match one(roots, &evidence, path) {
+        match one(reach.roots, &evidence, path) {
             Ok(Took::It) => moved.moved.push(path.clone()),
             Ok(Took::Nothing) => {}
             Ok(Took::Later(parent, name)) => directories.push((path, parent, name)),
@@ -56,6 +67,18 @@ pub(crate) fn quarantine(
         match unlinkat(&parent, &name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => moved.moved.push(path.clone()),
             Err(error) => moved.failed.push(format!("{path}: {error}")),
+        }
+    }
+    for path in paths {
+        let visible = match shows_through(reach, path) {
+            Ok(false) => continue,
+            Ok(true) => "still visible: it was there before".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let told = format!("{path}: ");
+        if !moved.failed.iter().any(|failed| failed.starts_with(&told)) {
+            moved.moved.retain(|moved| moved != path);
+            moved.failed.push(told + &visible);
         }
     }
     Ok(moved)
@@ -71,12 +94,73 @@ enum Took {
     Later(OwnedFd, OsString),
 }
 
-/// Moves one path.
-fn one(roots: &[Root], evidence: &Path, path: &str) -> io::Result<Took> {
+/// The number of the root that a path is below, and the path there.
+fn below(roots: &[Root], path: &str) -> Option<(usize, PathBuf)> {
     let cwd = roots.first().map(|root| root.agent.clone()).unwrap_or_default();
     let home = roots.get(1).map(|root| root.agent.clone()).unwrap_or_default();
     let full = absolute(&cwd, &home, path);
-    let below = roots.iter().find_map(|root| Some((root, full.strip_prefix(&root.agent).ok()?)));
+    roots
+        .iter()
+        .enumerate()
+        .find_map(|(at, root)| Some((at, full.strip_prefix(&root.agent).ok()?.to_path_buf())))
+}
+
+/// Whether the agent still sees something at a path, now that nothing of it is in the roots: what the
+/// layer does not hide is the user's, and stays.
+fn shows_through(reach: Reach<'_>, path: &str) -> io::Result<bool> {
+    let Some(lower) = reach.lower else { return Ok(false) };
+    let Some((0, below)) = below(reach.roots, path) else { return Ok(false) };
+    let Some(upper) = reach.roots.first() else { return Ok(false) };
+    let mut upper = Some(beneath::root(&upper.host)?);
+    let mut lower = beneath::root(lower)?;
+    let mut names = below.iter().peekable();
+    while let Some(name) = names.next() {
+        let hides = match upper.as_ref().map(|upper| statat(upper, name, AtFlags::SYMLINK_NOFOLLOW))
+        {
+            None | Some(Err(Errno::NOENT)) => false,
+            Some(found) => FileType::from_raw_mode(found?.st_mode) != FileType::Directory,
+        };
+        if hides {
+            return Ok(false);
+        }
+        let Some(found) = as_it_is(&lower, name)? else { return Ok(false) };
+        let kind = match statat(&lower, &found, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(false),
+            found => FileType::from_raw_mode(found?.st_mode),
+        };
+        if names.peek().is_none() {
+            return Ok(true);
+        }
+        if kind != FileType::Directory {
+            return Ok(false);
+        }
+        upper = match upper.map(|upper| beneath::directory(&upper, name.as_bytes())) {
+            Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => None,
+            upper => upper.transpose()?,
+        };
+        if let Some(upper) = &upper
+            && is_opaque(upper)?
+        {
+            return Ok(false);
+        }
+        lower = beneath::directory(&lower, found.as_bytes())?;
+    }
+    Ok(false)
+}
+
+/// Whether a directory of the layer hides all that is below it.
+fn is_opaque(directory: &OwnedFd) -> io::Result<bool> {
+    let mut value = [0; 8];
+    match fgetxattr(directory, "user.overlay.opaque", &mut value) {
+        Ok(length) => Ok(value.get(..length) == Some(b"y")),
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::RANGE) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Moves one path.
+fn one(roots: &[Root], evidence: &Path, path: &str) -> io::Result<Took> {
+    let below = below(roots, path).and_then(|(at, below)| Some((roots.get(at)?, below)));
     let Some((root, below)) = below else {
         return Err(io::Error::other("it is outside of what AIR may change"));
     };
@@ -94,6 +178,8 @@ fn one(roots: &[Root], evidence: &Path, path: &str) -> io::Result<Took> {
     };
     let name = name.as_os_str();
     let kind = match statat(&parent_fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+        // A place that hides what is below it: what it hides would show again.
+        Ok(stat) if is_whiteout(&stat) => return Ok(Took::Nothing),
         Ok(stat) => FileType::from_raw_mode(stat.st_mode),
         Err(rustix::io::Errno::NOENT) => return Ok(Took::Nothing),
         Err(error) => return Err(error.into()),
@@ -146,6 +232,10 @@ fn as_it_is(parent: &OwnedFd, told: &OsStr) -> io::Result<Option<OsString>> {
         }
     }
     Ok(None)
+}
+
+fn is_whiteout(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && stat.st_rdev == 0
 }
 
 /// For a state directory on another file system.

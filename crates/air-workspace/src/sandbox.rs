@@ -17,7 +17,10 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open},
 };
 
-use crate::protocol::{self, Reply, Request};
+use crate::{
+    cgroup::Groups,
+    protocol::{self, Reply, Request},
+};
 
 /// How long a supervisor may take beyond the time of a call, and to end.
 const GRACE: Duration = Duration::from_secs(15);
@@ -29,12 +32,14 @@ pub(crate) struct Sandbox {
     ended: OwnedFd,
     requests: Option<File>,
     replies: BufReader<File>,
+    /// Dropped last: it is removed once nothing runs in it.
+    _groups: Groups,
     waiter: Option<std::thread::JoinHandle<io::Result<ExitStatus>>>,
 }
 
 impl Sandbox {
     /// Starts `command`. What it says on standard error goes to `log`.
-    pub(crate) fn start(mut command: Command, log: File) -> io::Result<Self> {
+    pub(crate) fn start(mut command: Command, log: File, groups: Groups) -> io::Result<Self> {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -72,6 +77,7 @@ impl Sandbox {
             ended: ended?,
             requests: Some(File::from(OwnedFd::from(requests))),
             replies: BufReader::new(File::from(OwnedFd::from(replies))),
+            _groups: groups,
             waiter: Some(waiter),
         })
     }
@@ -80,8 +86,17 @@ impl Sandbox {
         !is_ready(self.ended.as_fd(), Duration::ZERO)
     }
 
-    /// Sends a request that may take `within`, and waits for its reply.
+    /// Sends a request that may take `within`, and waits for its reply. After an error all later
+    /// calls fail: a reply that comes late would be taken for that of another request.
     pub(crate) fn call(&mut self, request: &Request, within: Duration) -> io::Result<Reply> {
+        let reply = self.exchange(request, within);
+        if reply.is_err() {
+            self.requests = None;
+        }
+        reply
+    }
+
+    fn exchange(&mut self, request: &Request, within: Duration) -> io::Result<Reply> {
         let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         protocol::write(requests, request)?;
         if !is_ready(self.replies.get_ref().as_fd(), within + GRACE) {
@@ -140,5 +155,21 @@ fn is_ready(fd: std::os::fd::BorrowedFd<'_>, within: Duration) -> bool {
         if Instant::now() >= deadline {
             return false;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_an_error_no_reply_is_taken_for_that_of_another_request() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "read line; echo nonsense; echo '{\"thawed\":1}'; cat > /dev/null"]);
+        let log = File::create("/dev/null").expect("opens");
+        let mut sandbox = Sandbox::start(command, log, Groups::default()).expect("starts");
+        assert!(sandbox.call(&Request::Kill {}, Duration::ZERO).is_err());
+        let again = sandbox.call(&Request::Thaw {}, Duration::ZERO).map(|_| ());
+        assert_eq!(again.map_err(|error| error.kind()), Err(io::ErrorKind::BrokenPipe));
     }
 }

@@ -1,13 +1,22 @@
 //! Which tiers this machine has, found by trying them.
 
 use std::{
+    os::unix::fs::MetadataExt,
     path::Path,
     process::{Command, Output, Stdio},
 };
 
 use air_core::port::Tier;
 
-use crate::{bwrap, config::SandboxConfig, protocol::Confinement, python::PythonHome};
+use crate::{
+    bwrap,
+    cgroup::Groups,
+    config::{Overlay, SandboxConfig},
+    fixes::Facts,
+    protocol::Confinement,
+    python::PythonHome,
+    stage::{Ids, NOBODY, Stage},
+};
 
 /// Whether a tier is there, and if not, what makes it so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,65 +27,171 @@ pub struct TierReport {
     pub available: bool,
     /// What was found.
     pub why: String,
+    /// What holds less than it might, in words.
+    pub note: Option<String>,
     /// The command that makes it available.
     pub fix: Option<String>,
+    /// Whom the sandbox runs as outside, if not as AIR.
+    pub(crate) ids: Option<Ids>,
+}
+
+/// Strongest first.
+pub(crate) const TIERS: [Tier; 3] = [Tier::T3, Tier::T2, Tier::T1];
+
+/// Tries one tier.
+pub(crate) fn probe(config: &SandboxConfig, tier: Tier, python: &PythonHome) -> TierReport {
+    match tier {
+        Tier::T3 => namespaces(config, python),
+        Tier::T2 => landlock(config),
+        Tier::T1 => plain(config),
+    }
 }
 
 /// All tiers, strongest first.
 pub fn detect(config: &SandboxConfig) -> Vec<TierReport> {
-    vec![namespaces(), landlock(config), plain(config)]
+    let python = PythonHome::find();
+    let mut reports = TIERS.map(|tier| probe(config, tier, &python)).to_vec();
+    // Made for a moment, which is the only way to know.
+    let groups = Groups::make(config.limits.total_memory_bytes, config.limits.processes, false);
+    let is_root = rustix::process::geteuid().is_root();
+    for report in reports.iter_mut().filter(|report| report.available) {
+        let mut notes: Vec<String> = report.note.take().into_iter().collect();
+        if is_root && report.tier == Tier::T2 {
+            notes.push(
+                "processes run as root without capabilities: they can change modes and times \
+                        of system files"
+                    .to_owned(),
+            );
+        }
+        if is_root && report.ids.is_none() {
+            notes.push(if groups.limits_processes {
+                "a control group limits processes, since the kernel does not limit root's"
+                    .to_owned()
+            } else {
+                "processes are only counted, and ended when there are too many: the kernel does \
+                 not limit root's, and no control group can be made"
+                    .to_owned()
+            });
+        }
+        if !groups.limits_memory {
+            notes.push(
+                "memory of all processes is only counted, and they are ended when it is too \
+                        much: no control group can be made"
+                    .to_owned(),
+            );
+        }
+        report.note = (!notes.is_empty()).then(|| notes.join("; "));
+    }
+    reports
 }
 
-fn namespaces() -> TierReport {
+fn namespaces(config: &SandboxConfig, python: &PythonHome) -> TierReport {
+    let found = |why: &str, ids, note| TierReport {
+        tier: Tier::T3,
+        available: true,
+        why: why.to_owned(),
+        note,
+        fix: None,
+        ids,
+    };
+    let mut unmapped = None;
+    if rustix::process::geteuid().is_root() {
+        match wanted_ids(config).and_then(|ids| try_bwrap(config, python, Some(ids)).map(|()| ids))
+        {
+            Ok(ids) => {
+                let why = format!("bubblewrap works, as user {} outside", ids.user);
+                return found(&why, Some(ids), None);
+            }
+            Err(failure) => unmapped = Some(failure.why),
+        }
+    }
+    match try_bwrap(config, python, None) {
+        Ok(()) => {
+            let note = unmapped.map(|why| {
+                format!("outside, the sandbox runs as root without capabilities: {why}")
+            });
+            found("bubblewrap works", None, note)
+        }
+        Err(Failure { why, fix }) => {
+            TierReport { tier: Tier::T3, available: false, why, note: None, fix, ids: None }
+        }
+    }
+}
+
+struct Failure {
+    why: String,
+    fix: Option<String>,
+}
+
+/// Whoever the workspace belongs to; nobody in the place of root.
+fn wanted_ids(config: &SandboxConfig) -> Result<Ids, Failure> {
+    let meta = config.workspace.metadata();
+    let meta = meta.map_err(|error| Failure { why: format!("workspace: {error}"), fix: None })?;
+    let other = |id| if id == 0 { NOBODY } else { id };
+    Ok(Ids { user: other(meta.uid()), group: other(meta.gid()) })
+}
+
+/// Starts a sandbox around the directories that there are.
+fn try_bwrap(config: &SandboxConfig, python: &PythonHome, ids: Option<Ids>) -> Result<(), Failure> {
+    let mut stage = Stage::new(ids);
+    let is_staged = ids.is_some() || config.overlay.is_some();
+    let mut words = config.supervisor.iter();
+    let program = words.next().cloned().unwrap_or_default();
+    let mut place = |name: &str, path: &Path, mapped| {
+        if is_staged { stage.add(name, path, mapped) } else { path.to_path_buf() }
+    };
+    let program = place("supervisor", Path::new(&program), false);
+    let mut workspace = place("workspace", &config.workspace, true);
+    if config.state.exists() {
+        place("state", &config.state, true);
+    }
+    if let Some(Overlay { upper, work }) = &config.overlay {
+        workspace = stage
+            .overlay("workspace", upper, work)
+            .map_err(|error| Failure { why: error.to_string(), fix: None })?;
+    }
     let mut probe = Command::new("bwrap");
-    probe.args(bwrap::base(&PythonHome::find(), None)).args(["--", "/usr/bin/true"]);
-    let (available, why, fix) = match output(probe) {
-        Ok(output) if output.status.success() => (true, "bubblewrap works".to_owned(), None),
+    probe
+        .args(bwrap::base(python, None))
+        .arg("--ro-bind")
+        .args([program.as_path(), Path::new(bwrap::SUPERVISOR)])
+        .arg("--bind")
+        .args([workspace.as_path(), Path::new(bwrap::WORKSPACE)])
+        .args(["--", bwrap::SUPERVISOR])
+        .args(words)
+        .arg("check");
+    if stage.is_needed() {
+        probe = stage
+            .command(&config.supervisor, &probe)
+            .map_err(|error| Failure { why: error.to_string(), fix: None })?;
+    }
+    let facts = Facts::read();
+    if !facts.has_bubblewrap {
+        let why = "bubblewrap is not installed".to_owned();
+        return Err(Failure { why, fix: Some(facts.install("bubblewrap")) });
+    }
+    match output(probe) {
+        Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            let said = said.lines().next().unwrap_or("bubblewrap failed").to_owned();
-            (false, said, Some(namespace_fix()))
+            let why = said.lines().next().unwrap_or("bubblewrap failed").to_owned();
+            Err(Failure { why, fix: Some(facts.namespaces()) })
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let fix = "sudo apt-get install bubblewrap".to_owned();
-            (false, "bubblewrap is not installed".to_owned(), Some(fix))
-        }
-        Err(error) => (false, format!("`bwrap`: {error}"), None),
-    };
-    TierReport { tier: Tier::T3, available, why, fix }
-}
-
-/// What most likely keeps user namespaces away.
-fn namespace_fix() -> String {
-    let setting = |path: &str| {
-        let value = std::fs::read_to_string(Path::new("/proc/sys").join(path));
-        value.map(|value| value.trim().to_owned()).unwrap_or_default()
-    };
-    if setting("kernel/apparmor_restrict_unprivileged_userns") == "1" {
-        return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0".to_owned();
+        Err(error) => Err(Failure { why: format!("supervisor: {error}"), fix: None }),
     }
-    if setting("kernel/unprivileged_userns_clone") == "0" {
-        return "sudo sysctl -w kernel.unprivileged_userns_clone=1".to_owned();
-    }
-    if setting("user/max_user_namespaces") == "0" {
-        return "sudo sysctl -w user.max_user_namespaces=15000".to_owned();
-    }
-    if Path::new("/.dockerenv").exists() {
-        return "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
-                --security-opt systempaths=unconfined"
-            .to_owned();
-    }
-    "sudo sysctl -w user.max_user_namespaces=15000".to_owned()
 }
 
 fn landlock(config: &SandboxConfig) -> TierReport {
     let confinement =
-        Confinement { readable: bwrap::SYSTEM.map(Into::into).to_vec(), writable: Vec::new() };
+        Confinement { readable: bwrap::SYSTEM.map(Into::into).to_vec(), ..Confinement::default() };
     let confinement = serde_json::to_string(&confinement).unwrap_or_default();
     let mut words = config.supervisor.iter();
     let mut probe = Command::new(words.next().cloned().unwrap_or_default());
     probe.args(words).arg("enter").arg(confinement).arg("/usr/bin/true");
     let (available, why, fix) = match output(probe) {
+        _ if config.overlay.is_some() => {
+            (false, "an overlay of the workspace needs T3".to_owned(), None)
+        }
         Ok(output) if output.status.success() => {
             (true, "Landlock and seccomp work".to_owned(), None)
         }
@@ -89,16 +204,18 @@ fn landlock(config: &SandboxConfig) -> TierReport {
         }
         Err(error) => (false, format!("supervisor: {error}"), None),
     };
-    TierReport { tier: Tier::T2, available, why, fix }
+    TierReport { tier: Tier::T2, available, why, note: None, fix, ids: None }
 }
 
 fn plain(config: &SandboxConfig) -> TierReport {
     let why = "checkpoints only: processes run with the user's rights";
     TierReport {
         tier: Tier::T1,
-        available: config.unsandboxed,
+        available: config.unsandboxed && config.overlay.is_none(),
         why: why.to_owned(),
+        note: None,
         fix: (!config.unsandboxed).then(|| "--unsandboxed".to_owned()),
+        ids: None,
     }
 }
 

@@ -134,7 +134,11 @@ impl Work {
         match self {
             Self::Python(code) => inner.python(code, timeout),
             Self::Bash(command) => run(&["bash", "-c", command], ""),
-            Self::Read(path) => run(&["cat", "--", path], ""),
+            Self::Read(path) => {
+                let ran = run(&["cat", "--", path], "")?;
+                inner.note_read(path);
+                Ok(ran)
+            }
             Self::Write { path, content } => run(&["sh", "-c", WRITE, "sh", path], content),
             Self::Delete(path) => run(&["rm", "-r", "--", path], ""),
             Self::List(path) => run(&["ls", "-la", "--", path], ""),

@@ -3,32 +3,35 @@
 use std::{
     fmt::Write as _,
     io,
+    os::unix::ffi::OsStrExt,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use air_checkpoint::{Budget, Place, Root, Store, store::private_directory};
 use air_core::{
-    effects::{Effects, Observed, ProcessEffect},
+    effects::{Effects, Observed, ProcessEffect, ReadEffect},
     id::{CheckpointId, IncidentId},
-    port::{BoxFuture, Tier, Workspace, WorkspaceError},
+    port::{BoxFuture, Evidence, Publication, Tier, Workspace, WorkspaceError},
 };
 
 use crate::{
-    config::{OpenError, SandboxConfig},
-    effects::{agent_path, differences, files},
-    layout::{check_layout, choose, find_program, prepare, roots},
-    manifest::Manifest,
-    origin::{Cache, Origins, absolute, is_visible},
+    config::{OpenError, Overlay, SandboxConfig},
+    effects::files,
+    escape::unescape,
+    layers::{Layers, Writers},
+    layout::{check_layout, choose, find_program, prepare, prepare_overlay, roots},
+    network::Network,
+    origin::{Origins, absolute, is_visible},
     protocol::{Process, Reply, Request},
     python::PythonHome,
-    quarantine::quarantine,
-    restore::Restorer,
     sandbox::Sandbox,
-    scan::{Root, Scanner},
-    store::{Store, private_directory},
+    stage::Ids,
 };
 
+/// How long a supervisor may take to stop what runs.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Entries that are named one by one when something could not be done.
 const NAMED: usize = 5;
 
@@ -43,17 +46,25 @@ pub struct LocalWorkspace {
 pub(crate) struct Inner {
     pub(crate) config: SandboxConfig,
     pub(crate) tier: Tier,
+    /// Whom the sandbox runs as outside, if not as AIR.
+    pub(crate) ids: Option<Ids>,
     pub(crate) python: PythonHome,
     pub(crate) roots: Vec<Root>,
-    store: Store,
     running: Mutex<Running>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) sandbox: Option<Sandbox>,
-    known: Manifest,
-    origins: Cache,
+    pub(crate) layers: Layers,
+    origins: Origins,
+    pub(crate) network: Network,
+    /// Whether the agent's processes may have changed files after the last call.
+    pub(crate) runs_on: bool,
+    /// The last checkpoint that a step began with.
+    pub(crate) last_step: Option<CheckpointId>,
+    /// What tools have read since the last checkpoint.
+    reads: Vec<ReadEffect>,
     pub(crate) steps: u32,
 }
 
@@ -72,28 +83,83 @@ impl LocalWorkspace {
             Some(first) => *first = program.into_os_string(),
             None => config.supervisor.push(program.into_os_string()),
         }
-        let tier = choose(&config)?;
-        let session = config.session_dir.clone();
-        for directory in [&config.state, &session, &session.join("home"), &session.join("tmp")] {
-            private_directory(directory).map_err(OpenError::io(directory))?;
-        }
-        for path in [&mut config.workspace, &mut config.state, &mut config.session_dir] {
-            *path = path.canonicalize().map_err(OpenError::io(&*path))?;
-        }
+        make_directories(&mut config)?;
+        prepare_overlay(&mut config).map_err(OpenError::io(&config.session_dir))?;
         let python = PythonHome::find();
+        let (tier, ids) = choose(&config, &python)?;
         check_layout(&config, &python)?;
         let steps = prepare(&config).map_err(OpenError::io(&config.session_dir))?;
-        let store = Store::open(&config.state).map_err(OpenError::io(&config.state))?;
+        if tier != Tier::T3 {
+            config.overlay = None;
+        }
+        Self::assemble(config, tier, ids, python, steps)
+    }
+
+    /// Opens a session that has ended, to take back what it did. Its tools cannot be called.
+    ///
+    /// # Errors
+    ///
+    /// If its records cannot be read.
+    pub fn open_ended(mut config: SandboxConfig) -> Result<Self, OpenError> {
+        make_directories(&mut config)?;
+        let layer = config.session_dir.join("shown");
+        config.overlay = layer.exists().then(|| Overlay::of(&config.session_dir));
+        Self::assemble(config, Tier::T1, None, PythonHome::none(), 0)
+    }
+
+    fn assemble(
+        config: SandboxConfig,
+        tier: Tier,
+        ids: Option<Ids>,
+        python: PythonHome,
+        steps: u32,
+    ) -> Result<Self, OpenError> {
+        let budget = Budget {
+            bytes: config.limits.store_bytes,
+            content_bytes: config.limits.file_bytes.max(config.limits.retained_file_bytes),
+        };
+        let store = Store::open_with(&config.state, budget)
+            .map_err(|error| OpenError::io(&config.state)(error.into()))?;
         let roots = roots(&config, tier);
-        let running =
-            Running { sandbox: None, known: Manifest::default(), origins: Cache::new(), steps };
+        let lower = config.overlay.is_some().then(|| config.workspace.clone());
+        let layers = Layers::open(&config.session_dir, roots.clone(), lower, store, &config.limits);
+        let mut layers = layers.map_err(|error| OpenError::Layout(error.to_string()))?;
+        layers.watch(&config.session_dir.join("watch"));
+        layers.share(config.state.join("known"));
+        let origins = Origins::new(Arc::clone(&config.labels), layers.workspace());
+        let running = Running {
+            sandbox: None,
+            layers,
+            origins,
+            network: Network::default(),
+            runs_on: false,
+            last_step: None,
+            reads: Vec::new(),
+            steps,
+        };
         let running = Mutex::new(running);
-        let inner = Inner { config, tier, python, roots, store, running };
+        let inner = Inner { config, tier, ids, python, roots, running };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Whether tools work on a layer above the workspace, which is handed over at the end.
+    pub fn is_layered(&self) -> bool {
+        self.inner.config.overlay.is_some()
     }
 
     pub(crate) fn inner(&self) -> Arc<Inner> {
         Arc::clone(&self.inner)
+    }
+
+    /// Stops all processes of the sandbox where they are, the interpreter too. Calls fail until
+    /// [`Self::thaw`]; [`Workspace::kill`] and [`Workspace::rollback`] work.
+    pub fn freeze(&self) -> BoxFuture<'_, Result<String, WorkspaceError>> {
+        self.off_thread(|inner| Inner::freeze_in(&mut inner.running()))
+    }
+
+    /// Lets what was frozen go on.
+    pub fn thaw(&self) -> BoxFuture<'_, Result<String, WorkspaceError>> {
+        self.off_thread(|inner| Inner::thaw_in(&mut inner.running()))
     }
 
     fn off_thread<T: Send + 'static>(
@@ -103,6 +169,17 @@ impl LocalWorkspace {
         let inner = self.inner();
         Box::pin(off_thread(move || work(&inner)))
     }
+}
+
+fn make_directories(config: &mut SandboxConfig) -> Result<(), OpenError> {
+    let session = config.session_dir.clone();
+    for directory in [&config.state, &session, &session.join("home"), &session.join("tmp")] {
+        private_directory(directory).map_err(OpenError::io(directory))?;
+    }
+    for path in [&mut config.workspace, &mut config.state, &mut config.session_dir] {
+        *path = path.canonicalize().map_err(OpenError::io(&*path))?;
+    }
+    Ok(())
 }
 
 /// Runs `work` on a thread, so that no executor is held up.
@@ -138,17 +215,20 @@ impl Workspace for LocalWorkspace {
         self.off_thread(move |inner| inner.effects(&since, &mentioned))
     }
 
+    fn preserve<'a>(
+        &'a self,
+        since: &'a CheckpointId,
+    ) -> BoxFuture<'a, Result<Evidence, WorkspaceError>> {
+        let since = since.clone();
+        self.off_thread(move |inner| Ok(inner.preserve(&since)))
+    }
+
     fn kill(&self) -> BoxFuture<'_, Result<String, WorkspaceError>> {
-        self.off_thread(Inner::kill)
+        self.off_thread(|inner| Ok(inner.kill()))
     }
 
     fn isolate(&self) -> BoxFuture<'_, Result<String, WorkspaceError>> {
-        let cut = match self.inner.tier {
-            Tier::T3 => Ok("the sandbox has no network".to_owned()),
-            Tier::T2 => Ok("the sandbox can open no socket".to_owned()),
-            Tier::T1 => Err(failed("tier T1 cannot cut the network")),
-        };
-        Box::pin(std::future::ready(cut))
+        self.off_thread(|inner| inner.isolate_in(&mut inner.running()))
     }
 
     fn quarantine<'a>(
@@ -167,6 +247,10 @@ impl Workspace for LocalWorkspace {
         let to = to.clone();
         self.off_thread(move |inner| inner.rollback(&to))
     }
+
+    fn publish(&self) -> BoxFuture<'_, Result<Option<Publication>, WorkspaceError>> {
+        self.off_thread(Inner::publish)
+    }
 }
 
 impl Inner {
@@ -174,21 +258,15 @@ impl Inner {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn scanner<'a>(&'a self, known: &'a Manifest, store: Option<&'a Store>) -> Scanner<'a> {
-        let retained_file_bytes = self.config.limits.retained_file_bytes;
-        Scanner { roots: &self.roots, known, store, retained_file_bytes }
-    }
-
-    fn load(&self, id: &CheckpointId) -> Result<Manifest, WorkspaceError> {
-        let held = Manifest::load(&self.config.state, id).map_err(failed)?;
-        held.ok_or_else(|| WorkspaceError::UnknownCheckpoint(id.clone()))
-    }
-
     fn checkpoint(&self) -> Result<CheckpointId, WorkspaceError> {
         let mut running = self.running();
-        let now = self.scanner(&running.known, Some(&self.store)).scan();
-        let id = now.save(&self.config.state).map_err(failed)?;
-        running.known = now;
+        Self::look(&mut running);
+        let id = running.layers.checkpoint().map_err(failed)?;
+        running.reads.clear();
+        running.runs_on = false;
+        running.last_step = Some(id.clone());
+        let running = &mut *running;
+        running.network.mark(running.sandbox.as_mut(), &id);
         Ok(id)
     }
 
@@ -197,25 +275,58 @@ impl Inner {
         since: &CheckpointId,
         mentioned: &[String],
     ) -> Result<Effects, WorkspaceError> {
-        let before = self.load(since)?;
         let mut running = self.running();
-        let now = self.scanner(&before, None).scan();
-        let outside = self.outside(mentioned);
-        let labels = &*self.config.labels;
-        let mut cache = std::mem::take(&mut running.origins);
-        let mut origins =
-            Origins::new(&self.roots, labels, &before, outside.into_iter(), &mut cache);
-        let files = files(&self.roots, &before, &now, |difference| origins.of(difference));
-        running.origins = cache;
+        Self::look(&mut running);
+        let changes = running.layers.since(since).map_err(failed)?;
+        running.layers.mark_after(since).map_err(failed)?;
+        let (outside, inside) = self.named(mentioned);
+        let Running { layers, origins, network, sandbox, .. } = &mut *running;
+        origins.refresh(layers, &outside);
+        let found = origins.of(layers, &changes.shown, &outside, &inside);
+        let files = files(&self.roots, &changes, &found);
+        let connections = match self.tier {
+            Tier::T3 => {
+                let seen = network.since(sandbox.as_mut(), since);
+                seen.observed(|payload, truncated| origins.of_payload(payload, truncated))
+            }
+            Tier::T1 | Tier::T2 => Observed::partial(Vec::new(), "not observed at this tier"),
+        };
+        let processes = Self::process_effects(&mut running);
+        running.runs_on |= !processes.items.is_empty() || processes.incomplete.is_some();
         Ok(Effects {
             files,
-            processes: Self::process_effects(&mut running),
-            connections: match self.tier {
-                // Nothing can leave.
-                Tier::T3 => Observed::whole(Vec::new()),
-                Tier::T1 | Tier::T2 => Observed::partial(Vec::new(), "not observed at this tier"),
-            },
+            reads: Observed::partial(running.reads.clone(), "what processes read is not observed"),
+            processes,
+            connections,
         })
+    }
+
+    /// Looks at the roots while nothing inside writes to them.
+    pub(crate) fn look(running: &mut Running) {
+        let Running { layers, sandbox, .. } = running;
+        let Some(sandbox) = sandbox.as_mut().filter(|sandbox| sandbox.is_running()) else {
+            layers.look(&Writers::default());
+            return;
+        };
+        let (stopped, writers) = match sandbox.call(&Request::Quiet {}, PATIENCE) {
+            Ok(Reply::Quiet { stopped, running, mapped: Some(mapped) }) => {
+                // So the kernel calls a file whose name is gone; it may have others.
+                let plain = |path: &str| path.strip_suffix(" (deleted)").map(str::to_owned);
+                let paths =
+                    mapped.iter().flat_map(|path| plain(path).into_iter().chain([path.clone()]));
+                let places = paths.filter_map(|path| place_of(layers.roots(), &path));
+                let left = || format!("{running} processes could not be stopped while it looked");
+                let unknown = (running > 0).then(left);
+                (stopped, Writers { mapped: places.collect(), unknown })
+            }
+            Ok(Reply::Quiet { stopped, mapped: None, .. }) => (stopped, Writers::unknown()),
+            Ok(_) | Err(_) => (false, Writers::unknown()),
+        };
+        layers.look(&writers);
+        if stopped {
+            // One that stays stopped is ended with its sandbox at the latest.
+            let _ = sandbox.call(&Request::Thaw {}, PATIENCE);
+        }
     }
 
     fn process_effects(running: &mut Running) -> Observed<ProcessEffect> {
@@ -228,7 +339,7 @@ impl Inner {
         }
     }
 
-    fn processes_of(running: &mut Running) -> io::Result<Vec<Process>> {
+    pub(crate) fn processes_of(running: &mut Running) -> io::Result<Vec<Process>> {
         let Some(sandbox) = running.sandbox.as_mut().filter(|sandbox| sandbox.is_running()) else {
             return Ok(Vec::new());
         };
@@ -243,85 +354,50 @@ impl Inner {
         Self::processes_of(&mut self.running())
     }
 
-    /// Files outside of the roots that a content may come from.
-    fn outside(&self, mentioned: &[String]) -> Vec<PathBuf> {
+    /// A tool has read a file, by the name that the agent gave it.
+    pub(crate) fn note_read(&self, path: &str) {
         let agent = |at: usize| self.roots.get(at).map(|root| root.agent.clone());
         let (cwd, home) = (agent(0).unwrap_or_default(), agent(1).unwrap_or_default());
-        let named = self.config.sensitive_paths.iter().chain(mentioned);
-        let mut paths: Vec<PathBuf> = named
-            .map(|path| absolute(&cwd, &home, path))
-            .filter(|path| !self.roots.iter().any(|root| path.starts_with(&root.agent)))
-            .filter(|path| self.tier == Tier::T1 || is_visible(path, &self.python.directories))
-            .collect();
+        let path = absolute(&cwd, &home, path).to_string_lossy().into_owned();
+        self.running().reads.push(ReadEffect { path });
+    }
+
+    /// Files that a content may come from: outside of the roots, and inside.
+    fn named(&self, mentioned: &[String]) -> (Vec<PathBuf>, Vec<Place>) {
+        let agent = |at: usize| self.roots.get(at).map(|root| root.agent.clone());
+        let (cwd, home) = (agent(0).unwrap_or_default(), agent(1).unwrap_or_default());
+        let (mut outside, mut inside) = (Vec::new(), Vec::new());
+        for path in self.config.sensitive_paths.iter().chain(mentioned) {
+            let path = absolute(&cwd, &home, path);
+            let below = self.roots.iter().enumerate().find_map(|(at, root)| {
+                let below = path.strip_prefix(&root.agent).ok()?;
+                Some((at, below.as_os_str().as_bytes().to_vec()))
+            });
+            match below {
+                Some(place) => inside.push(place),
+                None if self.tier == Tier::T1 || is_visible(&path, &self.python.directories) => {
+                    outside.push(path);
+                }
+                None => {}
+            }
+        }
         let mut seen = std::collections::HashSet::new();
-        paths.retain(|path| seen.insert(path.clone()));
-        paths
-    }
-
-    fn kill(&self) -> Result<String, WorkspaceError> {
-        let mut running = self.running();
-        let alive = running.sandbox.as_mut().filter(|sandbox| sandbox.is_running());
-        let Some(sandbox) = alive else { return Ok("no process was running".to_owned()) };
-        match sandbox.call(&Request::Kill {}, Duration::from_secs(5)).map_err(failed)? {
-            Reply::Killed { ended: 0, .. } => Ok("no process was running".to_owned()),
-            Reply::Killed { ended, left: 0 } => {
-                Ok(format!("ended {}", counted(usize::try_from(ended).unwrap_or(0), "process")))
-            }
-            Reply::Killed { .. } => {
-                // Without its supervisor nothing of it goes on.
-                running.sandbox = None;
-                Ok("ended the sandbox".to_owned())
-            }
-            other => Err(failed(unexpected(other))),
-        }
-    }
-
-    fn quarantine(
-        &self,
-        incident: &IncidentId,
-        paths: &[String],
-    ) -> Result<String, WorkspaceError> {
-        let _running = self.running();
-        let done = quarantine(&self.roots, &self.config.state, incident, paths).map_err(failed)?;
-        if !done.failed.is_empty() {
-            let failures = few(&done.failed);
-            return Err(WorkspaceError::Incomplete(format!("not moved: {failures}")));
-        }
-        if done.moved.is_empty() {
-            return Ok("nothing was left to move".to_owned());
-        }
-        Ok(format!("moved {} into the evidence", few(&done.moved)))
-    }
-
-    fn rollback(&self, to: &CheckpointId) -> Result<String, WorkspaceError> {
-        let before = self.load(to)?;
-        let mut running = self.running();
-        running.sandbox = None;
-        let scanner = self.scanner(&before, None);
-        let restorer =
-            Restorer { roots: &self.roots, store: &self.store, before: &before, scanner };
-        let done = restorer.run();
-        running.known = Manifest::default();
-        let now = self.scanner(&before, None).scan();
-        let left = differences(&before, &now);
-        let left: Vec<String> =
-            left.iter().map(|left| agent_path(&self.roots, left.place)).collect();
-        if !left.is_empty() || !done.failed.is_empty() {
-            let mut why = done.failed;
-            why.extend(left.iter().map(|path| format!("{path}: differs")));
-            return Err(WorkspaceError::Incomplete(format!("not restored: {}", few(&why))));
-        }
-        let (restored, removed) = (done.put_back, done.removed);
-        Ok(match (restored, removed) {
-            (0, 0) => "nothing differed".to_owned(),
-            (_, 0) => format!("restored {}", counted(restored, "file")),
-            (0, _) => format!("removed {}", counted(removed, "file")),
-            _ => format!("restored {}, removed {removed}", counted(restored, "file")),
-        })
+        outside.retain(|path| seen.insert(path.clone()));
+        (outside, inside)
     }
 }
 
-fn failed(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> WorkspaceError {
+/// The place of a path that a process of the sandbox names.
+fn place_of(roots: &[Root], escaped: &str) -> Option<Place> {
+    let path = unescape(escaped);
+    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(&path));
+    roots.iter().enumerate().find_map(|(at, root)| {
+        let below = path.strip_prefix(&root.agent).ok()?;
+        Some((at, below.as_os_str().as_bytes().to_vec()))
+    })
+}
+
+pub(crate) fn failed(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> WorkspaceError {
     WorkspaceError::Failed(cause.into())
 }
 
@@ -332,12 +408,12 @@ pub(crate) fn unexpected(reply: Reply) -> io::Error {
     }
 }
 
-fn counted(number: usize, what: &str) -> String {
+pub(crate) fn counted(number: usize, what: &str) -> String {
     let plural = if what.ends_with('s') { "es" } else { "s" };
     format!("{number} {what}{}", if number == 1 { "" } else { plural })
 }
 
-fn few(all: &[String]) -> String {
+pub(crate) fn few(all: &[String]) -> String {
     let mut text = all.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
     if let Some(more) = all.len().checked_sub(NAMED).filter(|more| *more > 0) {
         let _ = write!(text, " and {more} more");

@@ -6,6 +6,10 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
 };
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set,
+    set_capabilities,
+};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule,
@@ -56,6 +60,33 @@ const NEVER_NEEDED: &[libc::c_long] = &[
     libc::SYS_io_uring_register,
 ];
 
+/// Calls that set a mode, and which argument that is.
+const SETS_MODE: &[(libc::c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+    (libc::SYS_mknodat, 2),
+];
+
+/// Calls that make a device, and which argument says what is made.
+const NODES: &[(libc::c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+    (libc::SYS_mknodat, 2),
+];
+
+/// Calls that may create a file, and which argument their flags are; the mode is the next.
+const OPENS: &[(libc::c_long, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+    (libc::SYS_openat, 2),
+];
+
 /// Installs the filter for this thread and what it starts.
 pub(super) fn filter(sockets: Sockets) -> Result<(), Box<dyn Error>> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
@@ -67,15 +98,98 @@ pub(super) fn filter(sockets: Sockets) -> Result<(), Box<dyn Error>> {
     // TIOCSTI writes into the terminal of whoever started the session.
     let steal = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::TIOCSTI)?;
     rules.insert(libc::SYS_ioctl, vec![SeccompRule::new(vec![steal])?]);
+    // What is made here belongs on disk to whoever owns the workspace, and that may be root.
+    for (call, at) in SETS_MODE {
+        rules.insert(*call, privileged_modes(*at, None)?);
+    }
+    for (call, at) in NODES {
+        // Anybody may make the device 0:0, which an overlay takes for «nothing is here any more».
+        let device = SeccompCmpOp::MaskedEq(libc::S_IFMT.into());
+        let made = SeccompCmpArgLen::Dword;
+        let device = SeccompCondition::new(*at, made, device, libc::S_IFCHR.into())?;
+        rules.entry(*call).or_default().push(SeccompRule::new(vec![device])?);
+    }
+    let whiteout = u64::from(libc::RENAME_WHITEOUT);
+    let leaves = SeccompCmpOp::MaskedEq(whiteout);
+    let leaves = SeccompCondition::new(4, SeccompCmpArgLen::Dword, leaves, whiteout)?;
+    rules.insert(libc::SYS_renameat2, vec![SeccompRule::new(vec![leaves])?]);
+    for (call, flags) in OPENS {
+        rules.insert(*call, privileged_modes(*flags + 1, Some(*flags))?);
+    }
     if sockets == Sockets::Refused {
         rules.insert(libc::SYS_socket, Vec::new());
         // Kernels whose Landlock does not scope signals would let it reach all that the user runs.
         let all = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, 0xffff_ffff)?;
         rules.insert(libc::SYS_kill, vec![SeccompRule::new(vec![all])?]);
     }
+    if sockets == Sockets::Allowed {
+        refuse_strange_sockets()?;
+    }
     install(rules, libc::EPERM)?;
-    // Its flags are in memory, where no filter sees them; without it the C library uses `clone`.
-    install(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)
+    // Their flags are in memory, where no filter sees them, or they are too new to be known here;
+    // without them the C library uses others.
+    let unseen = [libc::SYS_clone3, libc::SYS_openat2, libc::SYS_fchmodat2];
+    install(unseen.map(|call| (call, Vec::new())).into(), libc::ENOSYS)
+}
+
+/// That a mode sets the user or the group of whoever runs the file; with `flags`, where the call
+/// creates it.
+fn privileged_modes(at: u8, flags: Option<u8>) -> Result<Vec<SeccompRule>, Box<dyn Error>> {
+    let has = |at, bit| {
+        SeccompCondition::new(at, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bit), bit)
+    };
+    let mut rules = Vec::new();
+    for bit in [libc::S_ISUID, libc::S_ISGID] {
+        let mut conditions = vec![has(at, bit.into())?];
+        if let Some(flags) = flags {
+            conditions.push(has(flags, u64::try_from(libc::O_CREAT)?)?);
+        }
+        rules.push(SeccompRule::new(conditions)?);
+    }
+    Ok(rules)
+}
+
+/// Gives up what root may do beyond others, for good. Others have nothing to give up.
+pub(super) fn drop_capabilities(kept: CapabilitySet) -> Result<(), Box<dyn Error>> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    for capability in CapabilitySet::all().difference(kept).iter() {
+        // Fails for those that this kernel does not know.
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+    let had = capabilities(None)?;
+    let sets = CapabilitySets {
+        effective: had.effective & kept,
+        permitted: had.permitted & kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    Ok(set_capabilities(None, sets)?)
+}
+
+/// Leaves sockets that are of the network namespace and whose connections are seen: those of a
+/// virtual machine (`AF_VSOCK`) lead to its host, and SCTP connects by an option.
+fn refuse_strange_sockets() -> Result<(), Box<dyn Error>> {
+    let is = |argument, how, value: i32| {
+        let value = u64::from(value.unsigned_abs());
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, how, value)
+    };
+    let other = |argument, known: &[i32]| {
+        known
+            .iter()
+            .map(|value| is(argument, SeccompCmpOp::Ne, *value))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let families = [libc::AF_UNIX, libc::AF_NETLINK, libc::AF_INET, libc::AF_INET6];
+    let mut rules = vec![SeccompRule::new(other(0, &families)?)?];
+    let protocols =
+        [0, libc::IPPROTO_ICMP, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMPV6];
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let mut conditions = other(2, &protocols)?;
+        conditions.push(is(0, SeccompCmpOp::Eq, family)?);
+        rules.push(SeccompRule::new(conditions)?);
+    }
+    install(BTreeMap::from([(libc::SYS_socket, rules)]), libc::EPROTONOSUPPORT)
 }
 
 fn install(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<(), Box<dyn Error>> {

@@ -1,7 +1,6 @@
 //! The session's Python. What it answers is untrusted.
 
 use std::{
-    io::Write,
     os::fd::{AsFd, OwnedFd},
     process::{Child, Command, Stdio},
 };
@@ -9,13 +8,14 @@ use std::{
 use rustix::{
     io::Errno,
     pipe::{PipeFlags, pipe_with},
-    process::{Pid, PidfdFlags, pidfd_open},
+    process::{Pid, PidfdFlags, Signal, pidfd_open},
 };
 use serde::Deserialize;
 
 use super::{
     capture::{Capture, set_nonblocking},
     processes,
+    started::Input,
 };
 use crate::protocol::Python;
 
@@ -26,7 +26,7 @@ const ANSWER_LIMIT_BYTES: usize = 1 << 20;
 pub(super) struct Interpreter {
     child: Child,
     pub(super) ended: OwnedFd,
-    requests: std::process::ChildStdin,
+    requests: Input,
     pub(super) answers: OwnedFd,
     pub(super) output: Capture,
     answer: Vec<u8>,
@@ -49,13 +49,14 @@ impl Interpreter {
             .stderr(Stdio::from(write_output))
             .spawn()?;
         drop(command);
+        processes::yield_to_supervisor(child.id());
         let pid = Pid::from_child(&child);
         let requests = child.stdin.take().ok_or_else(|| std::io::Error::other("no pipe"))?;
         set_nonblocking(&answers)?;
         Ok(Self {
             ended: pidfd_open(pid, PidfdFlags::empty())?,
             child,
-            requests,
+            requests: Input::new(requests.into(), false)?,
             answers,
             output: Capture::new(output, output_limit_bytes)?,
             answer: Vec::new(),
@@ -71,13 +72,23 @@ impl Interpreter {
         super::is_ready(self.ended.as_fd())
     }
 
+    /// Hands it a step, of which it is fed what it reads.
     pub(super) fn ask(&mut self, step: &Python) -> std::io::Result<()> {
         self.answer.clear();
         self.output.limit(step.output_limit_bytes);
         let mut line =
             serde_json::to_vec(&serde_json::json!({ "source": step.source, "path": step.path }))?;
         line.push(b'\n');
-        self.requests.write_all(&line)
+        self.requests.put(line);
+        Ok(())
+    }
+
+    pub(super) fn feed(&mut self) {
+        self.requests.feed();
+    }
+
+    pub(super) fn is_fed(&self) -> bool {
+        self.requests.is_done()
     }
 
     /// The answer, once it is there; an error when there will be none.
@@ -103,8 +114,8 @@ impl Interpreter {
 
     /// Ends it and its process group.
     pub(super) fn end(mut self) {
-        processes::signal_group(self.pid());
-        processes::signal(self.pid());
+        processes::end_group(self.pid());
+        processes::signal(self.pid(), Signal::KILL);
         // It may have been reaped before.
         let _ = self.child.wait();
     }

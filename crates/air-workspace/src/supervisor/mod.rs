@@ -1,5 +1,8 @@
 //! Inside the sandbox: starts, watches and ends every process of a session.
 //!
+//! Output goes into pipes that it opens before the program starts: removing every file inside takes
+//! none of it along. Nothing that is written to a process waits for it to read.
+//!
 //! It reads requests from its standard input and answers on its standard output; no other process
 //! inherits either. When the input closes it ends everything and itself. It is not dumpable, and in
 //! T3 pid 1, so that nothing inside can trace, read or signal it.
@@ -7,16 +10,19 @@
 mod capture;
 mod confine;
 mod interpreter;
+mod limits;
+mod network;
 mod processes;
+mod started;
 
 use std::{
     ffi::OsString,
     io::{BufReader, Write},
     os::{
         fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
-        unix::process::{CommandExt, ExitStatusExt},
+        unix::process::CommandExt,
     },
-    process::{Child, Command, ExitCode, Stdio},
+    process::{Command, ExitCode, Stdio},
     time::{Duration, Instant},
 };
 
@@ -24,20 +30,22 @@ use air_core::port::Tier;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     pipe::{PipeFlags, pipe_with},
-    process::{
-        DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, pidfd_open, set_child_subreaper,
-        set_dumpable_behavior, setrlimit,
-    },
+    process::{DumpableBehavior, set_child_subreaper, set_dumpable_behavior},
+    thread::CapabilitySet,
 };
 
 use self::{
-    capture::{Capture, set_nonblocking},
-    confine::Sockets,
-    interpreter::Interpreter,
+    capture::Capture, confine::Sockets, interpreter::Interpreter, network::Network,
+    started::Started,
 };
-use crate::protocol::{self, Confinement, Process, Python, Ran, Reply, Request, Run, Settings};
+use crate::{
+    protocol::{self, Confinement, Process, Python, Ran, Reply, Request, Run, Settings},
+    stage,
+};
 
-/// How often the number of processes is looked at while a call runs.
+/// How often a process is offered the rest of its input. It may never read any.
+const UNFED: Duration = Duration::from_millis(2);
+/// How often limits are looked at while a call runs.
 const TICK: Duration = Duration::from_millis(100);
 /// Pipes of processes left behind that are kept open, so that these do not die of writing.
 const LEFT_PIPES: usize = 64;
@@ -53,6 +61,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let settings = settings.to_string_lossy();
     let outcome = match mode.to_str() {
         Some("serve") => serve(&settings),
+        Some("stage") => stage::run(&settings, &arguments.collect::<Vec<_>>()),
+        Some("check") => Ok(()),
         Some("enter") => enter(&settings, &arguments.collect::<Vec<_>>()),
         _ => Err("this is a part of AIR and not to be started by hand".into()),
     };
@@ -65,6 +75,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// What root needs to work on a directory of somebody else.
+const FOREIGN: CapabilitySet =
+    CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::CHOWN).union(CapabilitySet::FOWNER);
+
 type Failure = Box<dyn std::error::Error>;
 
 /// Replaces this process by `argv`, confined.
@@ -72,6 +86,7 @@ fn enter(confinement: &str, argv: &[OsString]) -> Result<(), Failure> {
     let confinement: Confinement = serde_json::from_str(confinement)?;
     let (program, arguments) = argv.split_first().ok_or("nothing to run")?;
     confine::landlock(&confinement)?;
+    confine::drop_capabilities(if confinement.foreign { FOREIGN } else { CapabilitySet::empty() })?;
     confine::filter(Sockets::Refused)?;
     let error = Command::new(program).args(arguments).exec();
     Err(format!("`{}`: {error}", program.display()).into())
@@ -82,15 +97,28 @@ fn serve(settings: &str) -> Result<(), Failure> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     // Away from the terminal and its signals; fails where bwrap did so before.
     let _ = rustix::process::setsid();
-    limit(&settings);
-    match settings.tier {
-        Tier::T3 => confine::filter(Sockets::Allowed)?,
-        Tier::T2 | Tier::T1 => set_child_subreaper(Some(rustix::process::getpid()))?,
-    }
+    limits::set(&settings);
+    let network = match settings.tier {
+        Tier::T3 => {
+            confine::filter(Sockets::Allowed)?;
+            Network::start()
+        }
+        Tier::T2 | Tier::T1 => {
+            set_child_subreaper(Some(rustix::process::getpid()))?;
+            Err(std::io::ErrorKind::Unsupported.into())
+        }
+    };
     let input = std::io::stdin().as_fd().try_clone_to_owned()?;
     let output = std::io::stdout().as_fd().try_clone_to_owned()?;
-    let mut supervisor =
-        Supervisor { settings, interpreter: None, left: Vec::new(), control: input.try_clone()? };
+    let mut supervisor = Supervisor {
+        settings,
+        network,
+        interpreter: None,
+        left: Vec::new(),
+        control: input.try_clone()?,
+        is_frozen: false,
+        lost_interpreter: false,
+    };
     let mut requests = BufReader::new(std::fs::File::from(input));
     let mut replies = std::fs::File::from(output);
     loop {
@@ -101,62 +129,95 @@ fn serve(settings: &str) -> Result<(), Failure> {
             break;
         }
     }
-    processes::end_all(supervisor.settings.tier, None);
-    Ok(())
-}
-
-/// Limits that every process inherits. One that cannot be set was lower before.
-fn limit(settings: &Settings) {
-    let set = |resource, value| {
-        let _ = setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) });
-    };
-    set(Resource::Core, 0);
-    set(Resource::As, settings.memory_bytes);
-    set(Resource::Fsize, settings.file_bytes);
-    if settings.tier == Tier::T3 {
-        // Elsewhere it would count all that the user runs.
-        set(Resource::Nproc, settings.processes.into());
+    // In T3 the kernel ends the namespace with its pid 1.
+    if supervisor.settings.tier != Tier::T3 {
+        processes::end_all(supervisor.settings.tier, None);
     }
+    Ok(())
 }
 
 #[derive(Debug)]
 struct Supervisor {
     settings: Settings,
+    network: std::io::Result<Network>,
     interpreter: Option<Interpreter>,
     left: Vec<Capture>,
     control: OwnedFd,
+    is_frozen: bool,
+    /// Whether one was ended that no step knows of.
+    lost_interpreter: bool,
 }
 
 /// Why waiting ended.
 enum Wait {
     Ended,
     Expired,
-    TooMany,
+    /// Over a limit, which says it.
+    Over(String),
     HungUp,
 }
 
 impl Supervisor {
     fn answer(&mut self, request: Request) -> Reply {
         match request {
+            Request::Run(_) | Request::Python(_) if self.is_frozen => {
+                Reply::Failed("the sandbox is frozen".to_owned())
+            }
             Request::Run(run) => self.run(&run).map_or_else(failed, Reply::Ran),
             Request::Python(step) => self.python(&step).map_or_else(failed, Reply::Ran),
             Request::Processes {} => Reply::Processes(self.processes()),
             Request::Kill {} => {
                 let spared = self.interpreter.as_ref().map(Interpreter::pid);
                 let (ended, left) = processes::end_all(self.settings.tier, spared);
+                self.is_frozen = false;
+                if let Some(interpreter) = self.interpreter.take() {
+                    self.lost_interpreter = true;
+                    interpreter.end();
+                }
                 Reply::Killed { ended, left }
             }
+            Request::Freeze {} => {
+                let (stopped, running) = processes::freeze(self.settings.tier);
+                self.is_frozen = true;
+                Reply::Frozen { stopped, running }
+            }
+            Request::Thaw {} => {
+                self.is_frozen = false;
+                Reply::Thawed(processes::thaw(self.settings.tier))
+            }
+            Request::Quiet {} => self.quiet(),
+            Request::Mark {} => self.of_network(|network| network.mark().map(Reply::Marked)),
+            Request::Connections { since } => {
+                self.of_network(|network| network.connections(since).map(Reply::Connections))
+            }
+            Request::Isolate {} => self
+                .of_network(|network| network.isolate().map(|closed| Reply::Isolated { closed })),
         }
     }
 
+    fn quiet(&mut self) -> Reply {
+        let tier = self.settings.tier;
+        let spared = self.interpreter.as_ref().map(Interpreter::pid);
+        let was_frozen = self.is_frozen;
+        self.is_frozen |= processes::may_write(tier, spared);
+        // What was frozen before may run all the same.
+        let (_, running) = if self.is_frozen { processes::freeze(tier) } else { (0, 0) };
+        let stopped = self.is_frozen && !was_frozen;
+        Reply::Quiet { stopped, running, mapped: processes::mapped(tier) }
+    }
+
+    fn of_network(&self, ask: impl Fn(&Network) -> std::io::Result<Reply>) -> Reply {
+        let reply = self.network.as_ref().map_err(ToString::to_string);
+        let reply = reply.and_then(|network| ask(network).map_err(|why| why.to_string()));
+        reply.unwrap_or_else(|why| Reply::Failed(format!("connections are not observed: {why}")))
+    }
+
     fn processes(&mut self) -> Vec<Process> {
-        self.drop_ended_interpreter();
-        processes::reap();
-        let mut pids = processes::alive(self.settings.tier);
-        if let Some(interpreter) = &self.interpreter {
-            pids.remove(&interpreter.pid());
-        }
-        pids.into_iter().map(processes::describe).collect()
+        self.lost_interpreter |= self.drop_ended_interpreter();
+        let awaited = self.interpreter.as_ref().map(Interpreter::pid);
+        processes::reap_orphans(awaited.as_slice());
+        let spared = self.interpreter.as_ref().map(Interpreter::pid);
+        processes::describe_all(self.settings.tier, spared)
     }
 
     /// Waits for a request. What processes left behind write meanwhile is taken and dropped.
@@ -177,15 +238,7 @@ impl Supervisor {
             if wait_for(&watched, Duration::from_secs(1)).first() == Some(&true) {
                 return;
             }
-            // Not while an interpreter may still be asked how it ended.
-            self.drop_ended_interpreter_quietly();
-            self.end_if_too_many();
-        }
-    }
-
-    fn drop_ended_interpreter_quietly(&self) {
-        if self.interpreter.is_none() {
-            processes::reap();
+            self.end_if_over(None);
         }
     }
 
@@ -202,14 +255,21 @@ impl Supervisor {
         }
     }
 
-    fn end_if_too_many(&self) -> bool {
-        let limit = usize::try_from(self.settings.processes).unwrap_or(usize::MAX);
-        if !processes::are_more_than(self.settings.tier, limit) {
-            return false;
-        }
-        processes::end_namespace();
+    /// Ends everything that is over a limit, and says over which. `awaited` is who a call waits for.
+    fn end_if_over(&self, awaited: Option<u32>) -> Option<String> {
+        let interpreter = self.interpreter.as_ref().map(Interpreter::pid);
+        let awaited: Vec<u32> = awaited.into_iter().chain(interpreter).collect();
+        processes::reap_orphans(&awaited);
+        let why = limits::exceeded(&self.settings)?;
         processes::end_all(self.settings.tier, None);
-        true
+        Some(why)
+    }
+
+    /// Ends everything where the limit of processes leaves no room to start one: what they left may
+    /// wait for an interpreter that never asks how its children ended.
+    fn make_room(&mut self) {
+        processes::end_all(self.settings.tier, None);
+        self.lost_interpreter |= self.drop_ended_interpreter();
     }
 
     fn command(&self, argv: &[String]) -> Result<Command, Failure> {
@@ -229,12 +289,18 @@ impl Supervisor {
     fn run(&mut self, run: &Run) -> Result<Ran, Failure> {
         let (output, write_output) = pipe_with(PipeFlags::CLOEXEC)?;
         let mut command = self.command(&run.argv)?;
-        let child = command
+        command
             .stdin(if run.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
             .stdout(Stdio::from(write_output.try_clone()?))
-            .stderr(Stdio::from(write_output))
-            .spawn()
-            .map_err(|error| format!("`{}`: {error}", run.argv.join(" ")))?;
+            .stderr(Stdio::from(write_output));
+        let spawned = match command.spawn() {
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
+                self.make_room();
+                command.spawn()
+            }
+            spawned => spawned,
+        };
+        let child = spawned.map_err(|error| format!("`{}`: {error}", run.argv.join(" ")))?;
         drop(command);
         let mut capture = Capture::new(output, run.output_limit_bytes)?;
         let mut child = Started::new(child, run.stdin.as_bytes())?;
@@ -243,7 +309,7 @@ impl Supervisor {
         let error = match waited {
             Wait::Ended => child.failure(),
             Wait::Expired => Some(format!("timed out after {} s", seconds(run.timeout_ms))),
-            Wait::TooMany => Some(self.too_many()),
+            Wait::Over(ref why) => Some(why.clone()),
             Wait::HungUp => Some("AIR has ended".to_owned()),
         };
         child.end(matches!(waited, Wait::Ended));
@@ -254,11 +320,7 @@ impl Supervisor {
         Ok(ran)
     }
 
-    fn too_many(&self) -> String {
-        format!("more than {} processes: all were ended", self.settings.processes)
-    }
-
-    fn wait(&mut self, timeout_ms: u64, child: &mut Started<'_>, capture: &mut Capture) -> Wait {
+    fn wait(&mut self, timeout_ms: u64, child: &mut Started, capture: &mut Capture) -> Wait {
         let deadline = Instant::now() + Duration::from_millis(timeout_ms);
         let mut tick = Instant::now() + TICK;
         loop {
@@ -281,8 +343,8 @@ impl Supervisor {
             }
             if now >= tick {
                 tick = now + TICK;
-                if self.end_if_too_many() {
-                    return Wait::TooMany;
+                if let Some(why) = self.end_if_over(Some(child.pid())) {
+                    return Wait::Over(why);
                 }
             }
             let mut watched = vec![child.ended.as_fd()];
@@ -290,13 +352,13 @@ impl Supervisor {
                 watched.push(capture.fd());
             }
             // Its input is fed whenever it may have read some.
-            let pause = if child.is_fed() { TICK } else { Duration::from_millis(2) };
+            let pause = if child.is_fed() { TICK } else { UNFED };
             wait_for(&watched, pause.min(deadline - now));
         }
     }
 
     fn python(&mut self, step: &Python) -> Result<Ran, Failure> {
-        let replaced = self.drop_ended_interpreter();
+        let replaced = self.drop_ended_interpreter() | std::mem::take(&mut self.lost_interpreter);
         let mut interpreter = match self.interpreter.take() {
             Some(interpreter) => interpreter,
             None => self.start_interpreter(step)?,
@@ -307,6 +369,7 @@ impl Supervisor {
             Some("the interpreter ended".to_owned())
         } else {
             loop {
+                interpreter.feed();
                 interpreter.output.drain();
                 match interpreter.answer() {
                     Ok(Some(answer)) => {
@@ -344,15 +407,16 @@ impl Supervisor {
                 }
                 if now >= tick {
                     tick = now + TICK;
-                    if self.end_if_too_many() {
-                        break Some(self.too_many());
+                    if let Some(why) = self.end_if_over(Some(interpreter.pid())) {
+                        break Some(why);
                     }
                 }
                 let mut watched = vec![interpreter.ended.as_fd(), interpreter.answers.as_fd()];
                 if interpreter.output.is_open() {
                     watched.push(interpreter.output.fd());
                 }
-                wait_for(&watched, TICK.min(deadline - now));
+                let pause = if interpreter.is_fed() { TICK } else { UNFED };
+                wait_for(&watched, pause.min(deadline - now));
             }
         };
         interpreter.output.drain();
@@ -362,10 +426,17 @@ impl Supervisor {
         Ok(ran)
     }
 
-    fn start_interpreter(&self, step: &Python) -> Result<Interpreter, Failure> {
+    fn start_interpreter(&mut self, step: &Python) -> Result<Interpreter, Failure> {
         let driver = self.settings.driver.to_string_lossy().into_owned();
         let argv = [self.settings.python.clone(), "-I".into(), "-u".into(), driver];
-        Ok(Interpreter::start(self.command(&argv)?, step.output_limit_bytes)?)
+        let limit = step.output_limit_bytes;
+        match Interpreter::start(self.command(&argv)?, limit) {
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
+                self.make_room();
+                Ok(Interpreter::start(self.command(&argv)?, limit)?)
+            }
+            started => Ok(started?),
+        }
     }
 }
 
@@ -382,61 +453,6 @@ fn failed(error: Failure) -> Reply {
 
 fn seconds(milliseconds: u64) -> f64 {
     Duration::from_millis(milliseconds).as_secs_f64()
-}
-
-/// A process that a call waits for.
-struct Started<'a> {
-    child: Child,
-    ended: OwnedFd,
-    input: Option<OwnedFd>,
-    rest: &'a [u8],
-}
-
-impl<'a> Started<'a> {
-    fn new(mut child: Child, rest: &'a [u8]) -> Result<Self, Failure> {
-        let ended = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
-        let input = child.stdin.take().map(OwnedFd::from);
-        if let Some(input) = &input {
-            set_nonblocking(input)?;
-        }
-        Ok(Self { child, ended, input, rest })
-    }
-
-    fn is_fed(&self) -> bool {
-        self.input.is_none()
-    }
-
-    fn feed(&mut self) {
-        while let Some(input) = &self.input {
-            match rustix::io::write(input, self.rest) {
-                Ok(length) => self.rest = self.rest.get(length..).unwrap_or_default(),
-                Err(rustix::io::Errno::AGAIN) => return,
-                Err(_) => self.rest = &[],
-            }
-            if self.rest.is_empty() {
-                self.input = None;
-            }
-        }
-    }
-
-    /// Why it failed, if it did.
-    fn failure(&mut self) -> Option<String> {
-        let status = self.child.wait().ok()?;
-        match (status.code(), status.signal()) {
-            (Some(0), _) => None,
-            (Some(code), _) => Some(format!("exit code {code}")),
-            (None, Some(signal)) => Some(format!("ended by signal {signal}")),
-            (None, None) => Some("ended".to_owned()),
-        }
-    }
-
-    fn end(mut self, ended: bool) {
-        if !ended {
-            processes::signal_group(self.child.id());
-            processes::signal(self.child.id());
-            let _ = self.child.wait();
-        }
-    }
 }
 
 /// Which of `fds` are ready, waiting at most `pause`.

@@ -2,58 +2,100 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    time::Duration,
+    fs,
+    os::unix::ffi::OsStrExt,
+    time::{Duration, Instant},
 };
 
 use air_core::port::Tier;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{
+    Pid, Signal, WaitOptions, kill_process, kill_process_group, setpriority_process, waitpid,
+};
 
-use crate::protocol::Process;
+use crate::{escape::escape, protocol::Process};
 
-/// How often those that are left are ended again before giving up: a fork may escape one round.
-const ROUNDS: u32 = 40;
+/// How long those that are left are stopped or ended again before giving up: a fork may escape one
+/// round.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a stopped process may take to come to the end of what the kernel does for it; one whose
+/// disk does not answer takes for ever.
+const BUSY: Duration = Duration::from_millis(100);
+/// How much less than the supervisor a process gets of a processor that is fought for.
+const NICE: i32 = 5;
+/// Mapped files that are named for one process.
+const MAPPED: usize = 4096;
+
+/// What the kernel says of one process.
+#[derive(Debug, Clone, Copy)]
+struct Stat {
+    state: char,
+    parent: u32,
+    started: u64,
+}
+
+impl Stat {
+    fn of(pid: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name is in parentheses and may contain anything, a parenthesis too.
+        let (_, rest) = stat.rsplit_once(") ")?;
+        let mut fields = rest.split(' ');
+        let state = fields.next()?.chars().next()?;
+        let parent = fields.next()?.parse().ok()?;
+        Some(Self { state, parent, started: fields.nth(17)?.parse().ok()? })
+    }
+
+    fn has_ended(self) -> bool {
+        matches!(self.state, 'Z' | 'X' | 'x')
+    }
+
+    /// Whether it runs no code of its own before it is continued. One that the kernel is busy for
+    /// may still be in the midst of a write.
+    fn is_still(self, busy_too: bool) -> bool {
+        self.has_ended() || matches!(self.state, 'T' | 't') || busy_too && self.state == 'D'
+    }
+}
 
 /// Pids of everything alive that this supervisor has to answer for.
 pub(super) fn alive(tier: Tier) -> BTreeSet<u32> {
-    let mut parents = BTreeMap::new();
-    let Ok(entries) = std::fs::read_dir("/proc") else { return BTreeSet::new() };
-    for entry in entries.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
-            continue;
-        };
-        if let Some(parent) = parent_of(pid) {
-            parents.insert(pid, parent);
-        }
-    }
+    found(tier).into_keys().collect()
+}
+
+fn found(tier: Tier) -> BTreeMap<u32, Stat> {
+    let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let stats = pids.filter_map(|pid| Some((pid, Stat::of(pid)?)));
+    let mut all: BTreeMap<u32, Stat> = stats.filter(|(_, stat)| !stat.has_ended()).collect();
     let me = std::process::id();
     match tier {
         // The pid namespace holds nothing else.
-        Tier::T3 => parents.into_keys().filter(|pid| *pid != me).collect(),
-        Tier::T1 | Tier::T2 => descendants(&parents, me),
+        Tier::T3 => all.retain(|pid, _| *pid != me),
+        Tier::T1 | Tier::T2 => {
+            let own = descendants(&all, me);
+            all.retain(|pid, _| own.contains(pid));
+        }
     }
+    all
 }
 
-/// Whether there are more than `limit`. Quick where it matters: a fork bomb grows while it is counted.
+/// Whether there are more than `limit`, with ended ones that nobody has waited for: these use up pids
+/// all the same. Quick where it matters: a fork bomb grows while it is counted.
 pub(super) fn are_more_than(tier: Tier, limit: usize) -> bool {
+    let Ok(entries) = fs::read_dir("/proc") else { return false };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     if tier == Tier::T3 {
-        let Ok(entries) = std::fs::read_dir("/proc") else { return false };
-        let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        // Ended ones that nobody has waited for are among them; they use up pids all the same.
-        let most = limit.saturating_mul(4);
-        let seen: Vec<u32> = pids.take(most + 1).collect();
-        return seen.len() > most
-            || seen.len() > limit
-                && seen.into_iter().filter(|pid| parent_of(*pid).is_some()).count() > limit;
+        // One of them is this.
+        return pids.take(limit.saturating_add(2)).map(|_: u32| ()).count() > limit + 1;
     }
-    alive(tier).len() > limit
+    let all = pids.filter_map(|pid| Some((pid, Stat::of(pid)?))).collect();
+    descendants(&all, std::process::id()).len() > limit
 }
 
-fn descendants(parents: &BTreeMap<u32, u32>, root: u32) -> BTreeSet<u32> {
+fn descendants(all: &BTreeMap<u32, Stat>, root: u32) -> BTreeSet<u32> {
     let mut found = BTreeSet::from([root]);
     loop {
         let before = found.len();
-        for (pid, parent) in parents {
-            if found.contains(parent) {
+        for (pid, stat) in all {
+            if found.contains(&stat.parent) {
                 found.insert(*pid);
             }
         }
@@ -64,70 +106,217 @@ fn descendants(parents: &BTreeMap<u32, u32>, root: u32) -> BTreeSet<u32> {
     }
 }
 
-/// The parent; `None` of one that has ended.
-fn parent_of(pid: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in parentheses and may contain anything, a parenthesis too.
-    let (_, rest) = stat.rsplit_once(") ")?;
-    let mut fields = rest.split(' ');
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X" | "x") {
-        return None;
-    }
-    fields.next()?.parse().ok()
+/// Whether anything runs but the one thread of an interpreter that waits for a step.
+pub(super) fn may_write(tier: Tier, interpreter: Option<u32>) -> bool {
+    alive(tier).into_iter().any(|pid| {
+        let threads = || fs::read_dir(format!("/proc/{pid}/task")).map_or(2, Iterator::count);
+        Some(pid) != interpreter || threads() > 1
+    })
 }
 
-/// What is known of one process.
-pub(super) fn describe(pid: u32) -> Process {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+/// Files that anything has mapped so that writing to memory writes to them; `None` where that
+/// cannot be told of one.
+pub(super) fn mapped(tier: Tier) -> Option<Vec<String>> {
+    let mut all = Vec::new();
+    for pid in alive(tier) {
+        all.extend(shared(pid)?);
+    }
+    Some(all)
+}
+
+/// All but `spared`, in the order in which they were started.
+pub(super) fn describe_all(tier: Tier, spared: Option<u32>) -> Vec<Process> {
+    let mut all: Vec<(u32, Stat)> =
+        found(tier).into_iter().filter(|(pid, _)| Some(*pid) != spared).collect();
+    if all.is_empty() {
+        all.extend(fleeting(spared.as_slice()).and_then(|pid| Some((pid, Stat::of(pid)?))));
+    }
+    all.sort_by_key(|(pid, stat)| (stat.started, *pid));
+    all.into_iter().map(|(pid, stat)| describe(pid, stat)).collect()
+}
+
+fn describe(pid: u32, stat: Stat) -> Process {
+    let cwd = fs::read_link(format!("/proc/{pid}/cwd")).ok();
+    let cwd = cwd.map(|cwd| escape(cwd.as_os_str().as_bytes()));
+    let (argv, shared) = (argv(pid), shared(pid));
+    Process { pid, parent: stat.parent, argv, state: stat.state, cwd, shared }
+}
+
+/// Its command line; its name in brackets where it has none.
+pub(super) fn argv(pid: u32) -> Vec<String> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let line = line.strip_suffix(b"\0").unwrap_or(&line);
     let mut argv: Vec<String> = Vec::new();
     if !line.is_empty() {
         let parts = line.split(|byte| *byte == 0).take(64);
         argv.extend(parts.map(|part| String::from_utf8_lossy(part).into_owned()));
-    } else if let Ok(name) = std::fs::read_to_string(format!("/proc/{pid}/comm")) {
+    } else if let Ok(name) = fs::read_to_string(format!("/proc/{pid}/comm")) {
         argv.push(format!("[{}]", name.trim_end()));
     }
-    Process { pid, argv }
+    argv
+}
+
+/// Files that it has mapped so that writing to its memory writes to them; `None` where that cannot
+/// be told.
+fn shared(pid: u32) -> Option<Vec<String>> {
+    let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
+    let mut files = BTreeSet::new();
+    for line in maps.split(|byte| *byte == b'\n') {
+        // Address, permissions, offset, device, inode; the name may hold anything.
+        let Some(at) = line.iter().position(|byte| *byte == b'/') else { continue };
+        let (fields, name) = line.split_at_checked(at)?;
+        let permissions = fields.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+        if permissions.get(1) == Some(&b'w') && permissions.get(3) == Some(&b's') {
+            files.insert(escape(&unquoted(name)));
+        }
+        if files.len() > MAPPED {
+            return None;
+        }
+    }
+    Some(files.into_iter().collect())
+}
+
+/// The kernel writes a line break of a name as `\012`.
+fn unquoted(name: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((first, after)) = rest.split_first() {
+        if let Some(after) = rest.strip_prefix(b"\\012") {
+            plain.push(b'\n');
+            rest = after;
+        } else {
+            plain.push(*first);
+            rest = after;
+        }
+    }
+    plain
+}
+
+/// Stops everything; how many are stopped, and how many still run.
+pub(super) fn freeze(tier: Tier) -> (u32, u32) {
+    let begun = Instant::now();
+    let deadline = begun + PATIENCE / 3;
+    let mut before = BTreeSet::new();
+    loop {
+        // At once for all, so that no fork escapes it.
+        signal_namespace(Signal::STOP);
+        let now = found(tier);
+        if tier != Tier::T3 {
+            signal_each(&children(), Signal::STOP);
+            signal_each(now.keys(), Signal::STOP);
+        }
+        let pids: BTreeSet<u32> = now.keys().copied().collect();
+        let busy_too = begun.elapsed() > BUSY;
+        let mut running = now.values().filter(|stat| !stat.is_still(busy_too)).count();
+        let late = Instant::now() > deadline;
+        // A tree that is walked may have grown meanwhile: two rounds have to agree.
+        if running == 0 && pids == before || late {
+            running += usize::from(fleeting(&[]).is_some());
+            if running == 0 || late {
+                return (count(pids.len()), count(running));
+            }
+        }
+        before = pids;
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// One of those that fork and end faster than `/proc` is read. No look at it finds them running, but
+/// they keep ending as children of this process.
+fn fleeting(awaited: &[u32]) -> Option<u32> {
+    reap_orphans(awaited);
+    std::thread::sleep(Duration::from_millis(4));
+    let has_ended = |pid: &u32| Stat::of(*pid).is_some_and(Stat::has_ended);
+    children().into_iter().find(|pid| !awaited.contains(pid) && has_ended(pid))
+}
+
+/// Lets everything go on.
+pub(super) fn thaw(tier: Tier) -> u32 {
+    let pids = alive(tier);
+    signal_namespace(Signal::CONT);
+    signal_each(&pids, Signal::CONT);
+    count(pids.len())
 }
 
 /// Ends all but `spared`; how many were ended, and how many are left.
 pub(super) fn end_all(tier: Tier, spared: Option<u32>) -> (u32, u32) {
+    let deadline = Instant::now() + PATIENCE;
     let mut ended = BTreeSet::new();
-    for round in 0..ROUNDS {
-        let mut pids = alive(tier);
-        if let Some(spared) = spared {
-            pids.remove(&spared);
+    loop {
+        let mut left = alive(tier);
+        left.retain(|pid| Some(*pid) != spared);
+        left.extend(if left.is_empty() { fleeting(spared.as_slice()) } else { None });
+        if left.is_empty() || Instant::now() > deadline {
+            return (count(ended.len()), count(left.len()));
         }
-        if pids.is_empty() {
-            return (count(&ended), 0);
-        }
-        if round > ROUNDS / 2 {
-            end_namespace();
-        }
-        for pid in &pids {
-            signal(*pid);
-        }
-        ended.extend(pids);
-        reap();
-        std::thread::sleep(Duration::from_millis(5));
+        // One that was never seen running counts as one.
+        ended.extend(left);
+        end_round(tier, spared);
+        reap_orphans(spared.as_slice());
+        std::thread::sleep(Duration::from_millis(2));
     }
-    (count(&ended), count(&alive(tier)))
 }
 
-fn count(pids: &BTreeSet<u32>) -> u32 {
-    u32::try_from(pids.len()).unwrap_or(u32::MAX)
+/// Ends what is there: in a pid namespace at once, elsewhere one by one, stopped first.
+fn end_round(tier: Tier, spared: Option<u32>) {
+    match spared {
+        None => signal_namespace(Signal::KILL),
+        Some(_) => signal_namespace(Signal::STOP),
+    }
+    if tier != Tier::T3 {
+        freeze(tier);
+    }
+    let mut pids = alive(tier);
+    pids.retain(|pid| Some(*pid) != spared);
+    signal_each(&pids, Signal::KILL);
+    if tier != Tier::T3 {
+        chase(spared);
+    }
+    if let Some(spared) = spared {
+        signal(spared, Signal::CONT);
+    }
 }
 
-pub(super) fn signal(pid: u32) {
+/// Ends those that fork and end faster than `/proc` is read: orphans of the tree become children of
+/// this process, which the kernel lists at once.
+fn chase(spared: Option<u32>) {
+    let until = Instant::now() + Duration::from_millis(100);
+    while Instant::now() < until {
+        let mut pids = children();
+        pids.retain(|pid| Some(*pid) != spared);
+        if pids.is_empty() {
+            return;
+        }
+        signal_each(&pids, Signal::KILL);
+        reap_orphans(spared.as_slice());
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+pub(super) fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         // One that has ended by itself needs no signal.
-        let _ = kill_process(pid, Signal::KILL);
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Gives way to the supervisor, which has to get its turn beside a fork bomb.
+pub(super) fn yield_to_supervisor(pid: u32) {
+    // Without it everything is only slower.
+    let _ = setpriority_process(i32::try_from(pid).ok().and_then(Pid::from_raw), NICE);
+}
+
+fn signal_each<'a>(pids: impl IntoIterator<Item = &'a u32>, kind: Signal) {
+    for pid in pids {
+        signal(*pid, kind);
     }
 }
 
 /// Ends the process group that `pid` leads.
-pub(super) fn signal_group(pid: u32) {
+pub(super) fn end_group(pid: u32) {
     if let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw)
         && group != Pid::INIT
     {
@@ -135,16 +324,74 @@ pub(super) fn signal_group(pid: u32) {
     }
 }
 
-/// Ends everything in the pid namespace at once, which no fork escapes. Only as its pid 1: elsewhere
-/// it would reach processes that are not ours.
-pub(super) fn end_namespace() {
+/// Signals everything in the pid namespace at once, which no fork escapes. Only as its pid 1:
+/// elsewhere it would reach processes that are not ours.
+fn signal_namespace(signal: Signal) {
     if std::process::id() == 1 {
         // The group of pid 1 is `kill(-1)`.
-        let _ = kill_process_group(Pid::INIT, Signal::KILL);
+        let _ = kill_process_group(Pid::INIT, signal);
     }
 }
 
-/// Takes leave of all ended processes.
-pub(super) fn reap() {
-    while let Ok(Some(_)) = rustix::process::wait(rustix::process::WaitOptions::NOHANG) {}
+/// Takes leave of ended processes whose parents ended before, and not of `awaited`.
+pub(super) fn reap_orphans(awaited: &[u32]) {
+    let mine = children();
+    for pid in mine.into_iter().filter(|pid| !awaited.contains(pid)) {
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+            // One that runs on stays.
+            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
+}
+
+/// Children of this process, which has one thread.
+fn children() -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id()));
+    list.unwrap_or_default().split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{BufRead, BufReader},
+        process::{Command, Stdio},
+    };
+
+    use super::*;
+    use crate::escape::unescape;
+
+    const MAPS: &str = "import mmap, os, sys, time
+directory = sys.argv[1].encode()
+keep = []
+for name, access in ((b'shared', 1), (b'odd\\n\\xff%', 1), (b'read', 2), (b'own', 3)):
+    with open(directory + b'/' + name, 'wb+') as file:
+        file.write(b'x' * 4096); file.flush()
+        kinds = {1: mmap.ACCESS_WRITE, 2: mmap.ACCESS_READ, 3: mmap.ACCESS_COPY}
+        keep.append(mmap.mmap(file.fileno(), 4096, access=kinds[access]))
+os.chdir(directory)
+print('ready', flush=True)
+time.sleep(60)";
+
+    #[test]
+    fn a_process_is_described() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let mut command = Command::new("python3");
+        command.arg("-c").arg(MAPS).arg(&folder).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let all = describe_all(Tier::T2, None);
+        let seen = all.iter().find(|one| one.pid == child.id()).unwrap().clone();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(seen.parent, std::process::id());
+        assert!("RS".contains(seen.state), "{seen:?}");
+        assert_eq!(unescape(&seen.cwd.unwrap()), folder.as_os_str().as_bytes());
+        let at = |name: &[u8]| [folder.as_os_str().as_bytes(), b"/", name].concat();
+        let shared: Vec<Vec<u8>> = seen.shared.unwrap().iter().map(|path| unescape(path)).collect();
+        assert!(shared.contains(&at(b"shared")) && shared.contains(&at(b"odd\n\xff%")));
+        assert!(!shared.contains(&at(b"read")) && !shared.contains(&at(b"own")));
+    }
 }

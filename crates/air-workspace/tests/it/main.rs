@@ -2,10 +2,13 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails is a test that fails")]
 
 mod containment;
+mod network;
+mod outside;
 mod restore;
 mod steps;
 
 use std::{
+    ffi::OsString,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::Arc,
@@ -19,7 +22,7 @@ use air_core::{
     port::{Tier, ToolBox, ToolError, Workspace},
     step::{Observation, ToolCall},
 };
-use air_workspace::{LocalWorkspace, SandboxConfig, Tools, detect};
+use air_workspace::{Archive, Limits, LocalWorkspace, Overlay, SandboxConfig, Tools, detect};
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
@@ -33,6 +36,12 @@ impl PathLabels for Labels {
     }
 }
 
+/// The supervisor; a copy of it where another user runs the tests.
+fn supervisor() -> OsString {
+    let built = || env!("CARGO_BIN_EXE_air-supervise").into();
+    std::env::var_os("AIR_SUPERVISE").unwrap_or_else(built)
+}
+
 /// A workspace of one tier, with its tools.
 struct Bench {
     folder: tempfile::TempDir,
@@ -42,7 +51,7 @@ struct Bench {
 }
 
 fn config(folder: &Path, tier: Tier) -> SandboxConfig {
-    let supervisor = vec![env!("CARGO_BIN_EXE_air-supervise").into()];
+    let supervisor = vec![supervisor()];
     let mut config = SandboxConfig::new(folder.join("ws"), folder.join("state"), "s1", supervisor);
     config.minimum = Some(tier);
     config.maximum = Some(tier);
@@ -65,6 +74,8 @@ impl Bench {
         change(&mut config);
         let report = detect(&config).into_iter().find(|report| report.tier == tier).unwrap();
         if !report.available {
+            let required = std::env::var("AIR_REQUIRE_TIER").unwrap_or_default();
+            assert!(tier.to_string() > required, "{tier} is required: {}", report.why);
             skip(&format!("{tier}: {} (fix: {:?})", report.why, report.fix));
             return None;
         }

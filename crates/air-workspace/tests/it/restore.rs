@@ -2,6 +2,8 @@
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 
+use air_checkpoint::{Store, Tree, known};
+
 use super::*;
 
 #[test]
@@ -70,7 +72,12 @@ fn a_copy_has_an_origin() {
         bench.bash(
             "cp /etc/passwd p; cp secret.txt s; touch empty; echo own > own; cp /etc/hostname h",
         );
-        let origin = |name: &str| bench.effect(&before, name).unwrap().origin;
+        let named = ["secret.txt".to_owned()];
+        let seen = block_on(bench.workspace.effects(&before, &named)).unwrap().files.items;
+        let origin = |name: &str| {
+            let file = seen.iter().find(|file| file.path == bench.inside(name)).unwrap();
+            file.origin.clone()
+        };
         assert_eq!(origin("p").as_deref(), Some("/etc/passwd"));
         assert_eq!(origin("s"), Some(bench.inside("secret.txt")));
         assert_eq!(origin("empty"), None);
@@ -125,6 +132,64 @@ fn another_process_can_go_on() {
     });
 }
 
+/// What it was told is wrong, so that believing it can be seen.
+#[test]
+fn a_later_session_reads_what_has_changed_or_is_not_kept_any_more() {
+    let fill = |config: &mut SandboxConfig| {
+        for (name, content) in [("a", "one"), ("b", "two"), ("changed", "old"), ("erased", "six")] {
+            std::fs::write(config.workspace.join(name), content).unwrap();
+        }
+        // Long enough ago to be believed.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    let Some(bench) = Bench::try_with(Tier::T2, fill) else { return };
+    bench.checkpoint();
+    let Bench { folder, tier, workspace, tools } = bench;
+    drop((workspace, tools));
+
+    let store = Store::open(&folder.path().join("state")).unwrap();
+    let path = folder.path().join("state/known");
+    let mut tree = known::recall(&path, &store).unwrap();
+    let digest = |tree: &Tree, name: &str| tree.entries[&(0, name.into())].digest.unwrap();
+    let (a, b) = (digest(&tree, "a"), digest(&tree, "b"));
+    tree.entries.get_mut(&(0, "a".into())).unwrap().digest = Some(b);
+    tree.entries.get_mut(&(0, "b".into())).unwrap().digest = Some(a);
+    assert!(store.erase(&digest(&tree, "erased")).unwrap());
+    known::remember(&path, &tree).unwrap();
+    std::fs::write(folder.path().join("ws/changed"), "new").unwrap();
+
+    let mut config = config(folder.path(), tier);
+    config.session_dir = config.state.join("sessions/s2");
+    let workspace = LocalWorkspace::open(config).unwrap();
+    let bench = Bench { folder, tier, tools: Tools::new(workspace.clone()), workspace };
+    let before = bench.checkpoint();
+    bench.bash("rm *");
+    assert_eq!(bench.rollback(&before), "restored 4 files");
+    for (name, content) in [("a", "two"), ("b", "one"), ("changed", "new"), ("erased", "six")] {
+        assert_eq!(std::fs::read_to_string(bench.path(name)).unwrap(), content, "{name}");
+    }
+}
+
+#[test]
+fn many_files_come_back_and_are_known_afterwards() {
+    at_each_tier(|bench| {
+        for number in 0..40 {
+            bench.write(&format!("{}/{number}", number % 3), &number.to_string(), 0o640);
+        }
+        let before = bench.checkpoint();
+        let was = snapshot(&bench.path(""));
+        bench.bash("rm -r *");
+        assert!(bench.rollback(&before).starts_with("restored"));
+        assert_eq!(snapshot(&bench.path("")), was);
+        let again = bench.checkpoint();
+        assert!(bench.effects(&before).files.items.is_empty());
+        bench.bash("echo other > 1/1");
+        assert_eq!(bench.effect(&again, "1/1").unwrap().change, Change::Modified);
+        assert_eq!(bench.rollback(&before), "restored 1 file");
+        assert_eq!(snapshot(&bench.path("")), was);
+    });
+}
+
 #[test]
 fn what_is_too_large_to_keep_is_irreversible() {
     let small = |config: &mut SandboxConfig| config.limits.retained_file_bytes = 10;
@@ -147,4 +212,66 @@ fn depth_is_no_limit() {
         assert_eq!(bench.effects(&before).files.items.len(), 401);
         assert_eq!(bench.rollback(&before), "removed 401 files");
     });
+}
+
+#[test]
+fn what_a_layer_cannot_take_away_is_still_visible() {
+    if Bench::try_new(Tier::T3).is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(folder.path(), Tier::T3);
+    std::fs::create_dir_all(config.workspace.join("d")).unwrap();
+    for name in ["kept", "gone", "d/below"] {
+        std::fs::write(config.workspace.join(name), "mine").unwrap();
+    }
+    config.overlay = Some(Overlay::of(&config.session_dir));
+    let workspace = LocalWorkspace::open(config).unwrap();
+    let tools = Tools::new(workspace.clone());
+    let bench = Bench { folder, tier: Tier::T3, tools, workspace };
+    assert_eq!(
+        bench.bash("rm -r d gone; mkdir -p d n/m; echo x > new; echo x > n/m/new").error,
+        None
+    );
+    let incident = IncidentId::from("i1");
+    let take = |name: &str| {
+        let said = block_on(bench.workspace.quarantine(&incident, &[bench.inside(name)]));
+        said.map_err(|error| error.to_string())
+    };
+    for name in ["new", "n/m/new"] {
+        assert!(take(name).unwrap().starts_with("moved "));
+    }
+    for name in ["new", "n/m/new", "gone", "d/below"] {
+        assert_eq!(take(name).unwrap(), "nothing was left to move", "{name}");
+    }
+    let still = take("kept").unwrap_err();
+    assert!(still.contains("still visible: it was there before"), "{still}");
+    assert_eq!(bench.bash("echo *; ls d").content, "d kept n\n");
+}
+
+#[test]
+fn what_was_swapped_out_goes_with_the_sessions_that_it_is_older_than() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let make = |path: &str| {
+        let path = state.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, vec![1; 100_000]).unwrap();
+        path
+    };
+    let archive = Archive::open(&state, &Limits::default()).unwrap();
+    let before = archive.usage().unwrap().bytes;
+    let old = make("applied/displaced/0000000000000001-1-1/0-0-unknown");
+    let own = make("sessions/s1/applied/displaced/0000000000000001-1-1/0-0-unknown");
+    let new = make("applied/displaced/7fffffffffffff00-1-1/0-0-unknown");
+    make("sessions/s2/held-back/file");
+    assert!(archive.usage().unwrap().bytes >= before + 300_000);
+    assert!(archive.holds_back("s2") && !archive.holds_back("s1"));
+    archive.forget("s1").unwrap();
+    archive.collect().unwrap();
+    assert!(!old.exists() && !own.exists() && new.exists());
+    archive.forget("s2").unwrap();
+    archive.collect().unwrap();
+    assert!(!new.exists(), "no session is left that could need it");
+    assert_eq!(archive.usage().unwrap().bytes, before);
 }

@@ -1,0 +1,184 @@
+//! Puts the watched roots back as they were.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use air_checkpoint::{
+    Entry, Place, Root, Tree,
+    apply::{Applied, Applier, Change, Fate},
+    beneath, differences,
+};
+use air_core::{id::CheckpointId, port::WorkspaceError};
+
+use crate::{
+    effects::agent_path,
+    layers::{Layers, Writers},
+    shared::put_back,
+    workspace::{Inner, Running, counted, failed, few},
+};
+
+impl Inner {
+    /// Ends all processes and restores what `to` remembers. What somebody else changed since the
+    /// agent's call is merged, or left and named.
+    pub(crate) fn rollback(&self, to: &CheckpointId) -> Result<String, WorkspaceError> {
+        let mut running = self.running();
+        let target = running.layers.held(to).map_err(failed)?;
+        let left = Self::processes_of(&mut running).map_or(true, |left| !left.is_empty());
+        let runs_on = running.runs_on || left;
+        let is_last = running.last_step.as_ref().is_none_or(|last| last == to);
+        let Running { network, sandbox, .. } = &mut *running;
+        network.keep(sandbox.as_mut(), to);
+        *sandbox = None;
+        let layers = &mut running.layers;
+        // What changed since the call was changed by somebody else, unless the agent's processes ran
+        // on, a tool ran since, or the layer is the agent's alone.
+        let is_known = is_last && !runs_on && !layers.is_layered() && layers.is_current();
+        let mut left_behind = match layers.after(to).map_err(failed)? {
+            Some(tree) if is_known => Some(tree),
+            _ => None,
+        };
+        if left_behind.is_none() {
+            layers.look(&Writers::default());
+        }
+        if layers.open_up(&target) {
+            left_behind = None;
+        }
+        let shown = layers.differing(to).map_err(failed)?;
+        let mut wanted =
+            changes(&target, left_behind.as_ref().unwrap_or_else(|| layers.timeline.tree()));
+        let shared = put_back(layers, &wanted);
+        if shared.has_changed {
+            layers.look(&Writers::default());
+            wanted = changes(&target, layers.timeline.tree());
+        }
+        let now = left_behind.as_ref().unwrap_or_else(|| layers.timeline.tree());
+        let unread = target.blind();
+        let blind = differences(&target, now)
+            .into_iter()
+            .filter(|difference| unread.covers(difference.place))
+            .map(|difference| {
+                let path = agent_path(layers.roots(), difference.place);
+                format!("{path}: it could not be read at the checkpoint")
+            })
+            .collect();
+        let applied = self.apply(layers, &wanted, &target)?;
+        layers.look_after(&applied);
+        if !applied.complete {
+            let why = "not restored: it came to no end, as there is no space left on the disk or it \
+                       fails; make room and try again";
+            return Err(WorkspaceError::Incomplete(why.to_owned()));
+        }
+        // On a layer nobody else can have changed anything.
+        if layers.is_layered() {
+            let rest = layers.differing(to).map_err(failed)?;
+            let more: Vec<String> = rest
+                .shown
+                .iter()
+                // An index of a database is made anew.
+                .filter(|shown| !shown.place.1.ends_with(b"-shm"))
+                .map(|shown| agent_path(layers.roots(), &shown.place))
+                .chain(
+                    rest.unread_now
+                        .iter()
+                        .filter(|unread| !rest.unread_before.contains(unread))
+                        .map(|unread| unread.why.clone()),
+                )
+                .collect();
+            if !more.is_empty() {
+                let why = format!("not restored, or not seen: {}", few(&more));
+                return Err(WorkspaceError::Incomplete(why));
+            }
+        }
+        let late = match late(layers.roots(), &self.restores(), &applied) {
+            late if late.is_empty() => String::new(),
+            late => format!("; changed meanwhile: {}", late.join(", ")),
+        };
+        let mut refused: Vec<String> = blind;
+        refused.extend(shared.left);
+        refused.extend(held_back(layers, &applied));
+        if !refused.is_empty() {
+            let why = format!("not restored: {}{late}", few(&refused));
+            return Err(WorkspaceError::Incomplete(why));
+        }
+        let removed = shown.shown.iter().filter(|shown| shown.before.is_none()).count();
+        Ok(format!("{}{late}", said(shown.shown.len() - removed, removed)))
+    }
+
+    /// Changes files of the watched roots; `tree` tells which names belong to one file.
+    pub(crate) fn apply(
+        &self,
+        layers: &Layers,
+        changes: &[Change],
+        tree: &Tree,
+    ) -> Result<Applied, WorkspaceError> {
+        let names = tree.names_by_file();
+        let siblings = |entry: &Entry| -> Vec<Place> {
+            let places = names.get(&(entry.device, entry.inode));
+            places.into_iter().flatten().map(|place| (*place).clone()).collect()
+        };
+        let directory = self.restores();
+        let applier = self.applier(layers, layers.roots(), &directory);
+        let applier = Applier { siblings: Some(&siblings), ..applier };
+        applier.apply(changes).map_err(failed)
+    }
+
+    /// Where the restores of this session are written down.
+    pub(crate) fn restores(&self) -> PathBuf {
+        self.config.session_dir.join("applied")
+    }
+}
+
+/// Where each change is that somebody made while changes were applied, with the reason.
+pub(crate) fn late(roots: &[Root], directory: &Path, applied: &Applied) -> Vec<String> {
+    let late = applied.late.iter().map(|late| {
+        let path = agent_path(roots, &late.place);
+        format!("{path}: {}; see {}", late.why, directory.join(&late.kept).display())
+    });
+    late.collect()
+}
+
+/// What makes `now` be as `target` was, times of change too.
+fn changes(target: &Tree, now: &Tree) -> Vec<Change> {
+    let blind = target.blind();
+    let differing = differences(target, now).into_iter();
+    let differing = differing.filter(|difference| !blind.covers(difference.place));
+    let mut changes: Vec<Change> = differing
+        .map(|difference| Change {
+            place: difference.place.clone(),
+            from: difference.now.cloned(),
+            to: difference.before.cloned(),
+        })
+        .collect();
+    let places: BTreeSet<Place> = changes.iter().map(|change| change.place.clone()).collect();
+    // What is done in a directory changes its time.
+    let parents: BTreeSet<Place> =
+        places.iter().map(|(at, path)| (*at, beneath::split(path).0.to_vec())).collect();
+    for (place, entry) in &target.entries {
+        let differs = |now: &&Entry| now.mtime_ns != entry.mtime_ns || parents.contains(place);
+        let now = now.entries.get(place).filter(differs);
+        if let (Some(now), false) = (now, places.contains(place)) {
+            let (from, to) = (Some(now.clone()), Some(entry.clone()));
+            changes.push(Change { place: place.clone(), from, to });
+        }
+    }
+    changes
+}
+
+fn held_back(layers: &Layers, applied: &Applied) -> Vec<String> {
+    let refused = applied.fates.iter().filter_map(|(place, fate)| match fate {
+        Fate::Refused(why) => Some(format!("{}: {why}", agent_path(layers.roots(), place))),
+        Fate::Done | Fate::Already | Fate::Merged => None,
+    });
+    refused.collect()
+}
+
+fn said(restored: usize, removed: usize) -> String {
+    match (restored, removed) {
+        (0, 0) => "nothing differed".to_owned(),
+        (_, 0) => format!("restored {}", counted(restored, "file")),
+        (0, _) => format!("removed {}", counted(removed, "file")),
+        _ => format!("restored {}, removed {removed}", counted(restored, "file")),
+    }
+}
