@@ -88,6 +88,10 @@ pub enum Command {
     Guardrails(commands::guardrails::Args),
     /// Take an incident up that waits for a person, or close it
     Resume(commands::resume::Args),
+    /// Take back what a session did to the files
+    Undo(commands::undo::Args),
+    /// Show, check or erase what is kept of sessions so that it can be undone
+    Store(commands::store::Args),
     /// Report what this machine can and cannot do
     Doctor(commands::doctor::Args),
     /// Start a rule set in this directory

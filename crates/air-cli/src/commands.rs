@@ -11,8 +11,10 @@ pub mod incidents;
 pub mod init;
 pub mod resume;
 pub mod run;
+pub mod store;
 pub mod supervise;
 pub mod test;
+pub mod undo;
 
 use crate::{args::Command, context::Context, error::CliError, exit::Exit};
 
@@ -32,6 +34,8 @@ pub fn dispatch(command: Command, context: &mut Context<'_>) -> Result<Exit, Cli
         Command::Explain(args) => explain::run(&args, context),
         Command::Guardrails(args) => guardrails::run(&args, context),
         Command::Resume(args) => resume::run(&args, context),
+        Command::Undo(args) => undo::run(&args, context),
+        Command::Store(args) => store::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Init(args) => init::run(&args, context),
         Command::Completions(args) => completions::run(&args, context),

@@ -34,6 +34,8 @@ pub struct Config {
     pub policy: FailPolicy,
     /// Whether guardrails are learned from incidents.
     pub learn: bool,
+    /// Whether tools work on a layer above the workspace.
+    pub layered: bool,
     /// The settings files that were read, in order.
     pub files: Vec<PathBuf>,
 }
@@ -51,6 +53,8 @@ pub struct Limits {
     pub processes: Option<NonZeroU32>,
     /// Size of one file, in MiB.
     pub file_mib: Option<NonZeroU32>,
+    /// What the contents of all checkpoints may take on disk.
+    pub store_mib: Option<NonZeroU32>,
 }
 
 /// What the command line says about settings.
@@ -99,6 +103,7 @@ impl Default for Config {
             limits: Limits::default(),
             policy: FailPolicy::default(),
             learn: true,
+            layered: true,
             files: Vec::new(),
         }
     }

@@ -24,6 +24,8 @@ pub struct Streams<'w> {
     pub err: &'w mut dyn Write,
     /// Whether styled text may be written. A stream that cannot show styles drops them.
     pub color: bool,
+    /// Whether `out` is a terminal, which obeys what untrusted bytes tell it.
+    pub terminal: bool,
 }
 
 /// The world as a command sees it.

@@ -41,9 +41,6 @@ pub enum CliError {
     /// AIR could not do it.
     #[error(transparent)]
     Air(#[from] air::AirError),
-    /// Something else failed.
-    #[error(transparent)]
-    Other(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl CliError {

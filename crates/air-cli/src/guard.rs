@@ -23,6 +23,8 @@ pub struct Target {
     pub unsandboxed: bool,
     /// Learn nothing, whatever the settings say.
     pub no_learn: bool,
+    /// Let tools work on the workspace itself, whatever the settings say.
+    pub direct: bool,
 }
 
 /// Settings for the workspace, with no rules loaded.
@@ -53,6 +55,7 @@ pub fn settings(context: &Context<'_>, target: &Target) -> Result<Settings, CliE
     settings.policy = config.policy;
     settings.unsandboxed = target.unsandboxed;
     settings.learn = config.learn && !target.no_learn;
+    settings.layered = config.layered && !target.direct;
     let limits = &mut settings.limits;
     let kib = |value: std::num::NonZeroU32| u64::from(value.get()) << 10;
     let mib = |value: std::num::NonZeroU32| u64::from(value.get()) << 20;
@@ -70,6 +73,9 @@ pub fn settings(context: &Context<'_>, target: &Target) -> Result<Settings, CliE
     }
     if let Some(file) = config.limits.file_mib {
         limits.file_bytes = mib(file);
+    }
+    if let Some(store) = config.limits.store_mib {
+        limits.store_bytes = mib(store);
     }
     Ok(settings)
 }
@@ -90,6 +96,16 @@ pub fn open(context: &mut Context<'_>, target: &Target) -> Result<Air, CliError>
         });
     }
     settings.rules = load_rules(context, &paths)?;
+    Ok(Air::open(settings, context.config.label_table()?)?)
+}
+
+/// The store of the workspace, to work on it without running an agent.
+///
+/// # Errors
+///
+/// If it cannot be opened.
+pub fn open_without_rules(context: &Context<'_>, target: &Target) -> Result<Air, CliError> {
+    let settings = settings(context, target)?;
     Ok(Air::open(settings, context.config.label_table()?)?)
 }
 

@@ -1,6 +1,10 @@
 //! `airctl`: the process around [`air_cli::run`].
 
-use std::{env, io, io::Write as _, process::ExitCode};
+use std::{
+    env, io,
+    io::{IsTerminal as _, Write as _},
+    process::ExitCode,
+};
 
 use air_cli::{
     args::{Cli, Color},
@@ -27,6 +31,7 @@ fn main() -> ExitCode {
     };
     let (out_choice, err_choice) =
         (choice(AutoStream::choice(&stdout)), choice(AutoStream::choice(&stderr)));
+    let is_terminal = stdout.is_terminal();
     let mut out = AutoStream::new(stdout.lock(), out_choice);
     let mut err = AutoStream::new(stderr.lock(), err_choice);
     let cwd = match env::current_dir() {
@@ -39,6 +44,7 @@ fn main() -> ExitCode {
     let streams = Streams {
         input: &mut stdin.lock(),
         color: [out_choice, err_choice].iter().any(|choice| *choice != ColorChoice::Never),
+        terminal: is_terminal,
         out: &mut out,
         err: &mut err,
     };

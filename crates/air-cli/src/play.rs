@@ -127,10 +127,12 @@ pub fn play(air: &Air, script: &Script, context: &mut Context<'_>) -> Result<End
             }
         };
         block_on(host.end())?;
+        teller.published(&host)?;
         teller.ended(&end, script.steps.len())?;
         return Ok(end);
     }
     block_on(host.end())?;
+    teller.published(&host)?;
     teller.ended(&End::Done, script.steps.len())?;
     Ok(End::Done)
 }
@@ -158,6 +160,10 @@ impl Teller<'_, '_> {
         if tier == air_core::port::Tier::T1 {
             let text = "the agent's code runs with your rights: nothing contains it (T1)";
             writeln!(self.context.streams.err, "warning: {text}")?;
+        }
+        if let Some(why) = host.without_layer() {
+            let text = "tools change the workspace at once, without a layer above it";
+            writeln!(self.context.streams.err, "warning: {text}: {}", plain(why))?;
         }
         Ok(())
     }
@@ -280,6 +286,7 @@ impl Teller<'_, '_> {
             IncidentEvent::OrderGiven { .. }
             | IncidentEvent::AgentAnswered
             | IncidentEvent::ActionStarted { .. }
+            | IncidentEvent::Preserved { .. }
             | IncidentEvent::Resumed { .. }
             | IncidentEvent::Closed { .. }
             | IncidentEvent::GivenUp { .. } => {}
@@ -335,6 +342,26 @@ impl Teller<'_, '_> {
         let text = plain(&text.split_whitespace().collect::<Vec<_>>().join(" "));
         let line = format!("  {style}{stage:<10}{style:#} {text}");
         Ok(writeln!(self.context.streams.out, "{}", line.trim_end())?)
+    }
+
+    /// What became of the changes that were made on a layer.
+    fn published(&mut self, host: &Host) -> Result<(), CliError> {
+        let Some(publication) = host.session().publication() else { return Ok(()) };
+        let paths = if publication.changed == 1 { "path" } else { "paths" };
+        self.stage(
+            "published",
+            &format!(
+                "{} {paths} in the workspace; `airctl undo` takes that back",
+                publication.changed
+            ),
+        )?;
+        for path in &publication.merged {
+            self.stage("merged", &format!("{path}: somebody else had changed it, too"))?;
+        }
+        for path in &publication.held_back {
+            self.stage("held back", path)?;
+        }
+        Ok(())
     }
 
     fn ended(&mut self, end: &End, steps: usize) -> Result<(), CliError> {

@@ -7,32 +7,8 @@ use std::{
 
 use air_core::{
     id::{IncidentId, SessionId, Timestamp},
-    port::{BoxFuture, Clock, Ids, Operator, RuleReader},
-    rule::Rule,
+    port::{BoxFuture, Clock, Ids, Operator},
 };
-
-/// Compiles rule text by `air-lang`.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct LangRules;
-
-impl RuleReader for LangRules {
-    fn rule(&self, text: &str) -> Result<Rule, String> {
-        let parsed = air_lang::parse(text);
-        let error = parsed
-            .diagnostics()
-            .iter()
-            .find(|diagnostic| diagnostic.severity == air_lang::Severity::Error);
-        if let Some(error) = error {
-            return Err(error.message.clone());
-        }
-        let mut rules = parsed.into_rules();
-        match (rules.pop(), rules.is_empty()) {
-            (Some(rule), true) => Ok(rule),
-            (None, _) => Err("it holds no rule".into()),
-            (Some(_), false) => Err("it holds more than one rule".into()),
-        }
-    }
-}
 
 /// The system's clock.
 #[derive(Debug, Clone, Copy, Default)]

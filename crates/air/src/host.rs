@@ -17,6 +17,7 @@ pub struct Host {
     session: Session,
     tools: Arc<Tools>,
     tier: air_core::port::Tier,
+    without_layer: Option<String>,
     /// Keeps other processes away from the session while it is open.
     _lock: File,
 }
@@ -55,9 +56,14 @@ pub enum StepOutcome {
 }
 
 impl Host {
-    pub(crate) fn new(session: Session, tools: Arc<Tools>, lock: File) -> Self {
+    pub(crate) fn new(
+        session: Session,
+        tools: Arc<Tools>,
+        without_layer: Option<String>,
+        lock: File,
+    ) -> Self {
         let tier = session.tier();
-        Self { session, tools, tier, _lock: lock }
+        Self { session, tools, tier, without_layer, _lock: lock }
     }
 
     /// The session.
@@ -68,6 +74,11 @@ impl Host {
     /// How well the workspace contains.
     pub fn tier(&self) -> air_core::port::Tier {
         self.tier
+    }
+
+    /// Why tools change the workspace at once, where a layer above it was wanted.
+    pub fn without_layer(&self) -> Option<&str> {
+        self.without_layer.as_deref()
     }
 
     /// The tools.

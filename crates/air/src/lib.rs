@@ -5,9 +5,11 @@
 //! [`records`].
 
 mod adapters;
+mod archive;
 mod host;
 pub mod records;
 mod settings;
+mod undo;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -15,19 +17,21 @@ use air_core::{
     fact::PathLabels,
     id::{IncidentId, SessionId},
     incident::Incident,
-    port::{Ids as _, Journal as _, Operator, Stream},
+    port::{Ids as _, Journal as _, Operator, Stream, Tier},
     session::Status,
 };
 use air_facts::{CodeParser, LabelTable};
 use air_journal::SqliteJournal;
 use air_runtime::{Opening, Ports, Session};
 use air_synth::ExactSynthesizer;
-use air_workspace::{LocalWorkspace, SandboxConfig, Tools};
+use air_workspace::{LocalWorkspace, Overlay, SandboxConfig, Tools};
 
-pub use adapters::{LangRules, Nobody, RandomIds, SystemClock};
+pub use adapters::{Nobody, RandomIds, SystemClock};
 pub use air_runtime::{Attention, Decision, GateReply, ReviewReply, RuntimeError};
+pub use air_workspace::{Undone, UndoneAs};
 pub use host::{Host, StepOutcome};
 pub use settings::Settings;
+pub use undo::{Undo, UndoReport};
 
 /// AIR could not do it.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +40,9 @@ pub enum AirError {
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] air_journal::OpenError),
+    /// What is kept of sessions cannot be used.
+    #[error(transparent)]
+    Archive(#[from] air_workspace::ArchiveError),
     /// The workspace cannot be opened: the message says what would make it so.
     #[error(transparent)]
     Workspace(#[from] air_workspace::OpenError),
@@ -51,6 +58,13 @@ pub enum AirError {
          `airctl resume --release {0}` lets a held one go"
     )]
     Open(SessionId),
+    /// These could not be resumed, and why; all others were.
+    #[error(
+        "{}; put that right and run `airctl resume` again, or give up what is kept of it with \
+         `airctl store --forget ID` first",
+        told(.0)
+    )]
+    NotResumed(Vec<(SessionId, Box<AirError>)>),
     /// A file of the store could not be used.
     #[error("`{}`: {source}", path.display())]
     Io {
@@ -59,9 +73,17 @@ pub enum AirError {
         /// Why.
         source: std::io::Error,
     },
+    /// There is nothing to take back.
+    #[error("{0}")]
+    NothingToUndo(String),
     /// No session of that name has been journaled.
     #[error("unknown session {0}")]
     UnknownSession(SessionId),
+}
+
+fn told(failed: &[(SessionId, Box<AirError>)]) -> String {
+    let each = failed.iter().map(|(id, why)| format!("session {id} was not resumed: {why}"));
+    each.collect::<Vec<_>>().join("; ")
 }
 
 impl From<air_core::port::JournalError> for AirError {
@@ -116,6 +138,7 @@ impl Air {
         operator: Arc<dyn Operator>,
     ) -> Result<Host, AirError> {
         let lock = self.lock()?;
+        self.make_room().await?;
         for stream in self.journal.streams().await? {
             let Stream::Session(id) = stream else { continue };
             let session = records::session(&*self.journal, &id).await?;
@@ -125,35 +148,45 @@ impl Air {
             }
         }
         let id = RandomIds.session();
-        let (ports, tools) = self.ports(&id, operator)?;
+        let (workspace, without_layer) = self.workspace(&id)?;
+        let (ports, tools) = self.ports(workspace, operator);
         let opening = Opening { task: task.into(), agent: agent.into(), ..self.opening(&id) };
         let session = Session::open(ports, opening).await?;
-        Ok(Host::new(session, tools, lock))
+        Ok(Host::new(session, tools, without_layer, lock))
     }
 
     /// Examines what ended processes left open, and drives every incident to its rest.
     ///
     /// # Errors
     ///
-    /// At the first session that cannot be resumed.
+    /// [`AirError::NotResumed`] after all others were resumed.
     pub async fn resume(&self) -> Result<Vec<Attention>, AirError> {
         let _lock = self.lock()?;
-        let mut all = Vec::new();
+        let (mut all, mut failed) = (Vec::new(), Vec::new());
         for stream in self.journal.streams().await? {
             let Stream::Session(id) = stream else { continue };
             let status = records::session(&*self.journal, &id).await?;
             if *status.status() == Status::Terminated {
                 continue;
             }
-            let mut session = self.reopen(&id).await?;
-            let attention = session.resume().await?;
-            // A scripted agent does not come back: its task is over.
-            session.end().await?;
-            if attention.incident.is_some() || !attention.examined.is_empty() {
-                all.push(attention);
+            match self.resume_one(&id).await {
+                Ok(attention) => all.push(attention),
+                Err(error) => failed.push((id, Box::new(error))),
             }
         }
+        if !failed.is_empty() {
+            return Err(AirError::NotResumed(failed));
+        }
+        all.retain(|attention| attention.incident.is_some() || !attention.examined.is_empty());
         Ok(all)
+    }
+
+    async fn resume_one(&self, id: &SessionId) -> Result<Attention, AirError> {
+        let mut session = self.reopen(id).await?;
+        let attention = session.resume().await?;
+        // A scripted agent does not come back: its task is over.
+        session.end().await?;
+        Ok(attention)
     }
 
     /// Carries out what a person decided about an escalated incident.
@@ -183,7 +216,8 @@ impl Air {
     }
 
     async fn reopen(&self, id: &SessionId) -> Result<Session, AirError> {
-        let (ports, _) = self.ports(id, Arc::new(Nobody))?;
+        let (workspace, _) = self.workspace(id)?;
+        let (ports, _) = self.ports(workspace, Arc::new(Nobody));
         Ok(Session::reopen(ports, self.opening(id)).await?)
     }
 
@@ -202,13 +236,8 @@ impl Air {
         }
     }
 
-    fn ports(
-        &self,
-        id: &SessionId,
-        operator: Arc<dyn Operator>,
-    ) -> Result<(Ports, Arc<Tools>), AirError> {
+    fn ports(&self, workspace: LocalWorkspace, operator: Arc<dyn Operator>) -> (Ports, Arc<Tools>) {
         let labels: Arc<dyn PathLabels> = Arc::<LabelTable>::clone(&self.labels);
-        let workspace = LocalWorkspace::open(self.sandbox(id))?;
         let tools = Arc::new(Tools::new(workspace.clone()));
         let code = Arc::new(CodeParser::new());
         let learn = self.settings.learn;
@@ -223,7 +252,7 @@ impl Air {
             workspace: Arc::new(workspace),
             tools: Arc::<Tools>::clone(&tools),
             code,
-            rules: Arc::new(LangRules),
+            rules: Arc::new(air_lang::LangRules),
             labels,
             operator,
             clock: Arc::new(SystemClock),
@@ -232,7 +261,37 @@ impl Air {
             judge: None,
             synthesizer,
         };
-        Ok((ports, tools))
+        (ports, tools)
+    }
+
+    /// The session's workspace: layered where that is wanted and to be had, and always as it was
+    /// begun; why it is without a layer where one was wanted. What a process that ended began to
+    /// change is brought to its end.
+    pub(crate) fn workspace(
+        &self,
+        id: &SessionId,
+    ) -> Result<(LocalWorkspace, Option<String>), AirError> {
+        let config = self.sandbox(id);
+        let begun = config.session_dir.join("timeline").exists();
+        let was_layered = config.session_dir.join("shown").exists();
+        let mut without = None;
+        let workspace = if was_layered || (self.settings.layered && !begun) {
+            let mut layered = config.clone();
+            layered.minimum = Some(Tier::T3);
+            layered.overlay = Some(Overlay::of(&config.session_dir));
+            match LocalWorkspace::open(layered) {
+                Err(error) if was_layered => return Err(error.into()),
+                Err(error) => {
+                    without = Some(error.to_string());
+                    LocalWorkspace::open(config)?
+                }
+                Ok(workspace) => workspace,
+            }
+        } else {
+            LocalWorkspace::open(config)?
+        };
+        workspace.recover().map_err(RuntimeError::from)?;
+        Ok((workspace, without))
     }
 
     /// The sandbox of a session.

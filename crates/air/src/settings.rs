@@ -23,6 +23,9 @@ pub struct Settings {
     pub limits: Limits,
     /// Whether tier T1, which contains nothing, will do.
     pub unsandboxed: bool,
+    /// Whether tools work on a layer above the workspace, where the machine has that, so that the
+    /// user's files change only when the session has ended well.
+    pub layered: bool,
     /// Whether guardrails are learned from incidents.
     pub learn: bool,
     /// The program and leading arguments that lead to [`air_workspace::supervisor::main`].
@@ -40,6 +43,7 @@ impl Settings {
             policy: FailPolicy::default(),
             limits: Limits::default(),
             unsandboxed: false,
+            layered: true,
             learn: true,
             supervisor,
         }

@@ -64,6 +64,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         rules: vec![dir.path().join("demo.air")],
         unsandboxed: args.unsandboxed,
         no_learn: false,
+        direct: false,
     };
     let air = guard::open(context, &target)?;
     let script = Script::parse(SCRIPT, "demo.toml")?;

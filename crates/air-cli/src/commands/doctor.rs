@@ -1,6 +1,7 @@
 //! `airctl doctor`: what this machine can and cannot do.
 
-use air_core::id::SessionId;
+use air_core::{id::SessionId, port::Tier};
+use air_workspace::{Overlay, SandboxConfig};
 use serde::Serialize;
 
 use crate::{
@@ -23,6 +24,7 @@ pub struct Args {
 struct Document {
     version: u32,
     tiers: Vec<Confinement>,
+    layers: Layers,
     tools: Vec<Tool>,
     state: String,
     journal: String,
@@ -33,7 +35,15 @@ struct Confinement {
     tier: String,
     available: bool,
     why: String,
+    note: Option<String>,
     fix: Option<String>,
+}
+
+/// Whether tools can work on a layer above the workspace.
+#[derive(Serialize)]
+struct Layers {
+    available: bool,
+    why: String,
 }
 
 #[derive(Serialize)]
@@ -53,7 +63,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     let target = Target { workspace: args.workspace.clone(), ..Target::default() };
     let settings = guard::settings(context, &target)?;
     let state = settings.state.display().to_string();
-    let probe = air_workspace::SandboxConfig::new(
+    let probe = SandboxConfig::new(
         &settings.workspace,
         &settings.state,
         SessionId::from("doctor").as_str(),
@@ -65,9 +75,11 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
             tier: report.tier.to_string(),
             available: report.available,
             why: report.why,
+            note: report.note,
             fix: report.fix,
         })
         .collect();
+    let layers = layers(&probe)?;
     let tools = vec![
         tool("bwrap", "tier T3"),
         tool("python3", "the tool python_repl"),
@@ -83,12 +95,40 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     };
     let usable = tools.iter().all(|tool| tool.found || tool.name == "bwrap");
     let contained = usable && tiers.iter().any(|tier| tier.available && tier.tier != "T1");
-    let document = Document { version: 1, tiers, tools, state, journal };
+    let document = Document { version: 1, tiers, layers, tools, state, journal };
     match context.format {
         Format::Json => context.json(&document)?,
         Format::Human => write(&document, context)?,
     }
     Ok(if contained && sound { Exit::Fine } else { Exit::Findings })
+}
+
+fn layers(probe: &SandboxConfig) -> Result<Layers, CliError> {
+    // On the file system that the layers would be on.
+    let there = probe.state.ancestors().find(|path| path.is_dir()).unwrap_or(&probe.workspace);
+    let directory = tempfile::tempdir_in(there).map_err(CliError::file("write to", there))?;
+    let mut probe = probe.clone();
+    probe.session_dir = directory.path().to_path_buf();
+    let overlay = Overlay::of(directory.path());
+    for path in [&overlay.upper, &overlay.work, &probe.session_dir.join("home")] {
+        std::fs::create_dir(path).map_err(CliError::file("make", path))?;
+    }
+    std::fs::create_dir(probe.session_dir.join("tmp")).map_err(CliError::file("make", "tmp"))?;
+    probe.overlay = Some(overlay);
+    let report = air_workspace::detect(&probe).into_iter().find(|tier| tier.tier == Tier::T3);
+    Ok(match report {
+        Some(report) if report.available => Layers {
+            available: true,
+            why: "the workspace changes when a session has ended well".to_owned(),
+        },
+        report => Layers {
+            available: false,
+            why: format!(
+                "tools change the workspace at once: {}",
+                report.map_or_else(|| "no tier T3".to_owned(), |report| report.why)
+            ),
+        },
+    })
 }
 
 fn tool(name: &'static str, needed_for: &'static str) -> Tool {
@@ -106,10 +146,14 @@ fn write(document: &Document, context: &mut Context<'_>) -> Result<(), CliError>
     };
     for tier in &document.tiers {
         writeln!(out, "{}  tier {}: {}", mark(tier.available), tier.tier, tier.why)?;
+        if let Some(note) = &tier.note {
+            writeln!(out, "           {note}")?;
+        }
         if let (false, Some(fix)) = (tier.available, &tier.fix) {
             writeln!(out, "           to fix it: {fix}")?;
         }
     }
+    writeln!(out, "{}  layers: {}", mark(document.layers.available), document.layers.why)?;
     for tool in &document.tools {
         writeln!(out, "{}  {}, for {}", mark(tool.found), tool.name, tool.needed_for)?;
     }

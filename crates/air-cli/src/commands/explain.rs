@@ -3,7 +3,7 @@
 use air::{Air, records::IncidentRecord};
 use air_core::{
     guardrail::Guardrail,
-    incident::{Ending, IncidentEvent, PlannedAction},
+    incident::{Ending, Exhibit, IncidentEvent, PlannedAction},
     port::{GuardrailStore as _, Journal as _, action_id},
     step::CompletedStep,
 };
@@ -26,6 +26,10 @@ pub struct Args {
     /// The incident; the start of its id is enough where only one has it
     #[arg(value_name = "ID")]
     pub id: String,
+    /// Write one piece of the evidence, such as `changes.diff`, as it is where the output is no
+    /// terminal; it may hold secrets
+    #[arg(long, value_name = "NAME")]
+    pub show: Option<String>,
     /// The workspace of the incident [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<std::path::PathBuf>,
@@ -45,8 +49,15 @@ struct Story {
     call: Option<serde_json::Value>,
     findings: Vec<Finding>,
     evidence: Vec<String>,
+    exhibits: Vec<Shown>,
     timeline: Vec<Entry>,
     guardrail: Option<Learned>,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    name: String,
+    bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -87,6 +98,9 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     let record =
         guard::by_prefix(records, |record| record.incident.id().as_str(), &args.id, "incident")?;
     let Some(air) = air else { return Ok(Exit::Fine) };
+    if let Some(name) = &args.show {
+        return show(&air, &record, name, context);
+    }
     let story = tell(&air, &record)?;
     match context.format {
         Format::Json => context.json(&story)?,
@@ -131,9 +145,51 @@ fn tell(air: &Air, record: &IncidentRecord) -> Result<Story, CliError> {
             })
             .collect(),
         evidence: detection.evidence.clone(),
+        exhibits: exhibits(record)
+            .map(|exhibit| Shown { name: exhibit.name.clone(), bytes: exhibit.size })
+            .collect(),
         timeline: entries.collect(),
         guardrail: guardrail.map(learned),
     })
+}
+
+fn exhibits(record: &IncidentRecord) -> impl Iterator<Item = &Exhibit> {
+    record.events.iter().flat_map(|(_, event)| match event {
+        IncidentEvent::Preserved { exhibits } => exhibits.as_slice(),
+        _ => &[],
+    })
+}
+
+/// Writes one piece of evidence as it is, but to a terminal what that would not obey.
+fn show(
+    air: &Air,
+    record: &IncidentRecord,
+    name: &str,
+    context: &mut Context<'_>,
+) -> Result<Exit, CliError> {
+    let found = exhibits(record).filter(|exhibit| exhibit.name == name).last();
+    let content = match found {
+        Some(exhibit) => block_on(air.journal().payload(&exhibit.content))?,
+        None => None,
+    };
+    let Some(content) = content else {
+        let there: Vec<&str> = exhibits(record).map(|exhibit| exhibit.name.as_str()).collect();
+        let hint = if there.is_empty() {
+            "none was kept of this incident".to_owned()
+        } else {
+            format!("there are {}; one that was erased cannot be shown", there.join(", "))
+        };
+        return Err(CliError::Usage { what: format!("no evidence `{name}`"), hint });
+    };
+    let out = &mut context.streams.out;
+    if context.streams.terminal {
+        for line in String::from_utf8_lossy(&content).lines() {
+            writeln!(out, "{}", plain(line))?;
+        }
+    } else {
+        out.write_all(&content)?;
+    }
+    Ok(Exit::Fine)
 }
 
 fn learned(guardrail: Guardrail) -> Learned {
@@ -167,6 +223,10 @@ fn entry(
         IncidentEvent::OrderGiven { .. } => ("ordered", "the agent was told to respond".to_owned()),
         IncidentEvent::AgentAnswered => ("answered", "the agent has responded".to_owned()),
         IncidentEvent::ActionStarted { .. } => return None,
+        IncidentEvent::Preserved { exhibits } => {
+            let names: Vec<&str> = exhibits.iter().map(|exhibit| exhibit.name.as_str()).collect();
+            ("evidence", format!("kept {}", names.join(", ")))
+        }
         IncidentEvent::ActionFinished { action, result } => {
             let planned = &incident.detection().response;
             let keyword = keyword(incident, action, planned);
@@ -239,6 +299,9 @@ fn write(story: &Story, context: &mut Context<'_>) -> Result<(), CliError> {
     writeln!(out, "\n{bold}evidence{bold:#}")?;
     for line in &story.evidence {
         writeln!(out, "  {}", plain(line))?;
+    }
+    for exhibit in &story.exhibits {
+        writeln!(out, "  {} ({} bytes; `--show {0}`)", exhibit.name, exhibit.bytes)?;
     }
     writeln!(out, "\n{bold}response{bold:#}")?;
     for entry in &story.timeline {

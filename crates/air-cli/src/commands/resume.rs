@@ -75,6 +75,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         rules: args.rules.clone(),
         unsandboxed: args.unsandboxed,
         no_learn: false,
+        direct: false,
     };
     let air = guard::open(context, &target)?;
     if let Some(session) = &args.release {

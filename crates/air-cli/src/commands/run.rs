@@ -11,6 +11,7 @@ use crate::{
 
 /// Run a scripted agent under guard
 #[derive(Debug, Clone, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Args {
     /// What the agent does: a TOML file with a `task` and its `[[step]]`s
     #[arg(long, value_name = "FILE")]
@@ -30,6 +31,10 @@ pub struct Args {
     /// Learn no guardrail from incidents
     #[arg(long)]
     pub no_learn: bool,
+    /// Let tools change the workspace at once; otherwise they work on a layer above it, which is
+    /// handed over when the session has ended well
+    #[arg(long)]
+    pub direct: bool,
 }
 
 /// Runs the script. With `--exit-code`, anything but an undisturbed end is a finding.
@@ -44,6 +49,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         rules: args.rules.clone(),
         unsandboxed: args.unsandboxed,
         no_learn: args.no_learn,
+        direct: args.direct,
     };
     let air = guard::open(context, &target)?;
     let end = play::play(&air, &script, context)?;

@@ -20,6 +20,7 @@ pub(super) struct Layer {
     state: Option<PathBuf>,
     labels: Option<PathBuf>,
     learn: Option<bool>,
+    layered: Option<bool>,
     #[serde(default)]
     limits: Limits,
     #[serde(default)]
@@ -34,6 +35,7 @@ struct Limits {
     memory_mib: Option<Amount>,
     processes: Option<Amount>,
     file_mib: Option<Amount>,
+    store_mib: Option<Amount>,
 }
 
 /// A limit: at least one, for a call that may use nothing cannot run.
@@ -85,6 +87,7 @@ impl Layer {
         config.state = self.state.map(absolute).or(config.state.take());
         config.labels = self.labels.map(absolute).or(config.labels.take());
         set(&mut config.learn, self.learn);
+        set(&mut config.layered, self.layered);
 
         let limit = |limit: &mut Option<NonZeroU32>, said: Option<Amount>| {
             *limit = said.map(|Amount(amount)| amount).or(*limit);
@@ -94,6 +97,7 @@ impl Layer {
         limit(&mut config.limits.memory_mib, self.limits.memory_mib);
         limit(&mut config.limits.processes, self.limits.processes);
         limit(&mut config.limits.file_mib, self.limits.file_mib);
+        limit(&mut config.limits.store_mib, self.limits.store_mib);
 
         set(&mut config.policy.critical_guardrail, self.policy.critical_guardrail);
         set(&mut config.policy.guardrail, self.policy.guardrail);

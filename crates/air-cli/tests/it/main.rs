@@ -11,9 +11,11 @@ mod corpus;
 mod crash;
 mod examples;
 mod fmt;
+mod kill;
 mod other;
 mod starter;
 mod story;
+mod undo;
 
 use std::{fmt::Write as _, fs, path::Path};
 

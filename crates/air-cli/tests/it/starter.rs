@@ -12,7 +12,18 @@ use air_facts::LabelTable;
 
 fn effect(change: Change, path: &str, origin: Option<&str>) -> FileEffect {
     let (path, origin) = (path.to_owned(), origin.map(str::to_owned));
-    FileEffect { path, change, size: 1, mode: 0o644, origin, reversible: true }
+    let (moved, aspects, origin_unknown) = (None, Vec::new(), None);
+    FileEffect {
+        path,
+        change,
+        size: 1,
+        mode: 0o644,
+        origin,
+        origin_unknown,
+        moved,
+        aspects,
+        reversible: true,
+    }
 }
 
 fn facts(files: Observed<FileEffect>, earlier: &[FileEffect], processes: &[u32]) -> Facts {
@@ -20,6 +31,7 @@ fn facts(files: Observed<FileEffect>, earlier: &[FileEffect], processes: &[u32])
     assert!(!labels.labels(".env").is_empty());
     let processes = processes.iter().map(|&pid| ProcessEffect { pid, argv: Vec::new() });
     let now = Effects {
+        reads: Observed::default(),
         files,
         processes: Observed::whole(processes.collect()),
         connections: Observed::default(),

@@ -1,0 +1,85 @@
+//! What is kept of sessions that have ended, so that it can be undone, and when it goes.
+
+use air_core::{
+    id::{SessionId, Timestamp},
+    port::{Journal as _, Stream},
+    session::Status,
+};
+use air_workspace::{Archive, Collected};
+
+use crate::{Air, AirError, records};
+
+impl Air {
+    /// The contents and checkpoints of this workspace.
+    ///
+    /// # Errors
+    ///
+    /// If others may look into them.
+    pub fn archive(&self) -> Result<Archive, AirError> {
+        Ok(Archive::open(&self.settings.state, &self.settings.limits)?)
+    }
+
+    /// Removes what is kept of a session that has ended, or whose files cannot be opened any more;
+    /// its story and its evidence stay.
+    ///
+    /// # Errors
+    ///
+    /// [`AirError::Open`] if it has not ended and can be resumed.
+    pub async fn forget(&self, id: &SessionId) -> Result<Collected, AirError> {
+        let _lock = self.lock()?;
+        if self.journal.read(&Stream::Session(id.clone())).await?.is_empty() {
+            return Err(AirError::UnknownSession(id.clone()));
+        }
+        let session = records::session(&*self.journal, id).await?;
+        if *session.status() != Status::Terminated && self.workspace(id).is_ok() {
+            return Err(AirError::Open(id.clone()));
+        }
+        let archive = self.archive()?;
+        archive.forget(id.as_str())?;
+        Ok(archive.collect()?)
+    }
+
+    /// Removes contents that no session needs.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be told what is needed.
+    pub fn collect(&self) -> Result<Collected, AirError> {
+        let _lock = self.lock()?;
+        Ok(self.archive()?.collect()?)
+    }
+
+    /// Makes room before a session begins: once nine tenths of the budget are used, the sessions that
+    /// ended longest ago are forgotten, until half of it is free. Spared are those whose files were held back.
+    pub(crate) async fn make_room(&self) -> Result<(), AirError> {
+        let archive = self.archive()?;
+        let usage = archive.usage()?;
+        if usage.bytes < usage.budget / 10 * 9 {
+            return Ok(());
+        }
+        // What cannot be done for one session must not keep the next from beginning: it keeps less.
+        let _ = archive.collect();
+        let mut ended: Vec<(Timestamp, String)> = Vec::new();
+        for name in archive.sessions()? {
+            let id = SessionId::from(name.as_str());
+            if archive.holds_back(&name) {
+                continue;
+            }
+            let records = self.journal.read(&Stream::Session(id.clone())).await?;
+            let Ok(session) = records::session(&*self.journal, &id).await else { continue };
+            if let (Some(last), Status::Terminated) = (records.last(), session.status()) {
+                ended.push((last.at, name));
+            }
+        }
+        ended.sort();
+        for (_, name) in ended {
+            if archive.usage()?.bytes < usage.budget / 2 {
+                break;
+            }
+            if archive.forget(&name).is_ok() {
+                let _ = archive.collect();
+            }
+        }
+        Ok(())
+    }
+}
