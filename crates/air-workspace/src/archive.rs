@@ -136,7 +136,7 @@ impl Archive {
         let oldest = self.oldest().map_err(at(&self.state.join("sessions")))?;
         apply::forget_before(&self.state.join("applied"), oldest)?;
         let mut live: HashSet<Digest> = HashSet::new();
-        let mut directories = vec![self.state.join("known")];
+        let mut directories = Vec::new();
         live.extend(apply::contents(&self.state.join("applied"))?);
         for session in self.sessions()? {
             let directory = self.state.join("sessions").join(&session);

@@ -54,6 +54,11 @@ fn undo(dir: &Path, args: &[&str]) -> Output {
     command.args(["undo", "--workspace", "ws"]).args(args).output().expect("it runs")
 }
 
+fn store(dir: &Path, args: &[&str]) -> Output {
+    let mut command = airctl(dir);
+    command.args(["store", "--workspace", "ws"]).args(args).output().expect("it runs")
+}
+
 /// It ends with this code.
 #[track_caller]
 fn ends(output: &Output, code: i32) -> String {
@@ -234,4 +239,19 @@ fn the_step_of_an_incident_is_shown_and_undone() {
     let text = ends(&undo(dir, &["--incident", &id]), 0);
     assert_eq!(read(dir, "old"), "o\n", "{text}");
     assert!(read(dir, "notes.md").contains("line 5") && dir.join("ws/fine").exists(), "{text}");
+}
+
+#[test]
+fn what_is_not_needed_goes_and_what_is_needed_stays() {
+    for direct in [false, true] {
+        let dir = project();
+        let dir = dir.path();
+        let start = tree(&dir.join("ws"));
+        session(dir, &SESSION, direct);
+        let output = store(dir, &["--collect", "--verify"]);
+        let text = ends(&output, 0);
+        assert!(text.contains("removed") && text.contains("0 damaged"), "{text}");
+        ends(&undo(dir, &[]), 0);
+        assert_eq!(tree(&dir.join("ws")), start);
+    }
 }
