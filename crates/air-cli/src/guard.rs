@@ -99,6 +99,19 @@ pub fn open(context: &mut Context<'_>, target: &Target) -> Result<Air, CliError>
     Ok(Air::open(settings, context.config.label_table()?)?)
 }
 
+/// As [`open`], for a session that goes on: where no step is open, no rule is needed, and where one
+/// is, the session says which.
+///
+/// # Errors
+///
+/// As those of [`open`].
+pub fn open_to_resume(context: &mut Context<'_>, target: &Target) -> Result<Air, CliError> {
+    if target.rules.is_empty() && context.config.rules.is_empty() {
+        return open_without_rules(context, target);
+    }
+    open(context, target)
+}
+
 /// The store of the workspace, to work on it without running an agent.
 ///
 /// # Errors

@@ -281,7 +281,11 @@ impl Teller<'_, '_> {
             }
             IncidentEvent::Escalated { failed } => {
                 let failed: Vec<&str> = failed.iter().map(|phase| phase.name()).collect();
-                self.stage("escalated", &format!("a person is needed: {}", failed.join(", ")))?;
+                let (id, failed) = (incident.id(), failed.join(", "));
+                let way = format!(
+                    "look at it, then `airctl resume {id} --dismiss AS` or `--give-up WHY`"
+                );
+                self.stage("escalated", &format!("a person is needed: {failed}; {way}"))?;
             }
             IncidentEvent::OrderGiven { .. }
             | IncidentEvent::AgentAnswered
@@ -347,14 +351,15 @@ impl Teller<'_, '_> {
     /// What became of the changes that were made on a layer.
     fn published(&mut self, host: &Host) -> Result<(), CliError> {
         let Some(publication) = host.session().publication() else { return Ok(()) };
-        let paths = if publication.changed == 1 { "path" } else { "paths" };
-        self.stage(
-            "published",
-            &format!(
-                "{} {paths} in the workspace; `airctl undo` takes that back",
-                publication.changed
+        let (changed, id) = (publication.changed, host.session().id());
+        let text = match changed {
+            0 => "nothing".to_owned(),
+            1 => format!("1 path in the workspace; `airctl undo --session {id}` takes that back"),
+            _ => format!(
+                "{changed} paths in the workspace; `airctl undo --session {id}` takes that back"
             ),
-        )?;
+        };
+        self.stage("published", &text)?;
         for path in &publication.merged {
             self.stage("merged", &format!("{path}: somebody else had changed it, too"))?;
         }

@@ -190,10 +190,19 @@ async fn act(
 /// Whether the rule's recovery can be proved: it says how, or speaks of what a response can change.
 pub(crate) fn is_restorable(rule: &Rule) -> bool {
     let speaks_of_fresh = |reads: Roots| reads.without(Roots::FRESH) != reads;
+    // What was sent or read stays so whatever is restored.
+    let only_of_past = |source: &str| {
+        let past = ["effects.connections", "effects.reads"];
+        let fresh = ["effects.files", "effects.processes", "effects.reversibility", "state"];
+        past.iter().any(|part| source.contains(part))
+            && !fresh.iter().any(|part| source.contains(part))
+    };
     match &rule.kind {
         RuleKind::Incident { verify: Some(_), .. } => true,
         RuleKind::Incident { .. } => match rule.decision.sufficient() {
-            Some(condition) => speaks_of_fresh(condition.reads()),
+            Some(condition) => {
+                speaks_of_fresh(condition.reads()) && !only_of_past(condition.source())
+            }
             // Only a judge found it, and a judge can say whether it is restored.
             None => true,
         },

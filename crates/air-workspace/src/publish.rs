@@ -2,6 +2,7 @@
 
 use std::{
     cell::OnceCell,
+    collections::BTreeSet,
     ffi::OsStr,
     fmt::Write,
     fs, io,
@@ -23,7 +24,7 @@ use crate::{
     archive::remove_all,
     effects::agent_path,
     escape::{escape, unescape},
-    layers::{Layers, Side, WORKSPACE, Writers},
+    layers::{Layers, Side, WORKSPACE, Writers, nothing},
     rollback::late,
     workspace::{Inner, failed},
 };
@@ -102,6 +103,17 @@ impl Inner {
                 inverse.filter_map(|change| Some((change.place.clone(), change.to.clone()?)));
             layers.learn(Side::Bases, bases).map_err(failed)?;
             (publication, refused) = self.told(layers, &applied);
+            // What was not handed over is nothing that could be taken back.
+            let held: BTreeSet<&Place> = applied
+                .fates
+                .iter()
+                .filter(|(_, fate)| matches!(fate, Fate::Refused(_)))
+                .map(|(place, _)| place)
+                .collect();
+            let held = changes.iter().filter(|change| held.contains(&change.place));
+            let as_before = held
+                .map(|change| (change.place.clone(), change.from.clone().unwrap_or_else(nothing)));
+            layers.learn(Side::Shown, as_before.collect::<Vec<_>>().into_iter()).map_err(failed)?;
         }
         let unread = &layers.timeline.tree().unread;
         let unread: Vec<_> = unread.iter().filter(|unread| unread.place.0 == WORKSPACE).collect();

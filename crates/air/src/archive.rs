@@ -49,12 +49,12 @@ impl Air {
         Ok(self.archive()?.collect()?)
     }
 
-    /// Makes room before a session begins: once nine tenths of the budget are used, the sessions that
-    /// ended longest ago are forgotten, until half of it is free. Spared are those whose files were held back.
+    /// Makes room before a session begins: once half of the budget is used, the sessions that ended
+    /// longest ago are forgotten, until it is free again. Spared are those whose files were held back.
     pub(crate) async fn make_room(&self) -> Result<(), AirError> {
         let archive = self.archive()?;
         let usage = archive.usage()?;
-        if usage.bytes < usage.budget / 10 * 9 {
+        if usage.bytes < usage.budget / 2 {
             return Ok(());
         }
         // What cannot be done for one session must not keep the next from beginning: it keeps less.

@@ -77,7 +77,7 @@ pub enum AirError {
     #[error("{0}")]
     NothingToUndo(String),
     /// No session of that name has been journaled.
-    #[error("unknown session {0}")]
+    #[error("unknown session {0}; `airctl store` lists those of which something is kept")]
     UnknownSession(SessionId),
 }
 

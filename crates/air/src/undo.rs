@@ -169,14 +169,24 @@ impl Air {
         let mut last = None;
         for stream in self.journal.streams().await? {
             let Stream::Session(id) = stream else { continue };
-            let begun = self.journal.read(&Stream::Session(id.clone())).await?;
-            if let Some(first) = begun.first()
-                && last.as_ref().is_none_or(|(at, _)| *at <= first.at)
-            {
-                last = Some((first.at, id));
+            let records = self.journal.read(&Stream::Session(id.clone())).await?;
+            let Some(first) = records.first() else { continue };
+            // One that was refused before it changed anything is not what is meant.
+            let layered = self.sandbox(&id).session_dir.join("shown").exists();
+            let has_changed = records.iter().any(|record| match &record.event {
+                Event::Session(SessionEvent::Published { publication }) => publication.changed > 0,
+                Event::Session(SessionEvent::StepStarted { .. }) => !layered,
+                _ => false,
+            });
+            let key = (has_changed, first.at);
+            if last.as_ref().is_none_or(|(known, _)| *known <= key) {
+                last = Some((key, id));
             }
         }
-        let none = || AirError::NothingToUndo("no session has worked in this workspace".to_owned());
+        let none = || {
+            let why = "no session has worked in this workspace; `--workspace` names another";
+            AirError::NothingToUndo(why.to_owned())
+        };
         Ok((last.ok_or_else(none)?.1, what.step))
     }
 }

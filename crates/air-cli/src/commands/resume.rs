@@ -77,7 +77,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         no_learn: false,
         direct: false,
     };
-    let air = guard::open(context, &target)?;
+    let air = guard::open_to_resume(context, &target)?;
     if let Some(session) = &args.release {
         block_on(air.release(&session.as_str().into()))?;
         writeln!(context.streams.err, "session {session} is released, and over")?;

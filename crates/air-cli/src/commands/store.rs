@@ -31,7 +31,7 @@ pub struct Args {
 #[derive(Serialize)]
 struct Document {
     version: u32,
-    sessions: usize,
+    sessions: Vec<String>,
     contents: u64,
     bytes: u64,
     budget_bytes: u64,
@@ -61,9 +61,11 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         let unreadable = found.unreadable.iter().map(|(digest, why)| format!("{digest}: {why}"));
         found.damaged.iter().map(ToString::to_string).chain(unreadable).collect::<Vec<_>>()
     });
+    let mut sessions = archive.sessions().map_err(air::AirError::from)?;
+    sessions.sort();
     let document = Document {
         version: 1,
-        sessions: archive.sessions().map_err(air::AirError::from)?.len(),
+        sessions,
         contents: usage.objects,
         bytes: usage.bytes,
         budget_bytes: usage.budget,
@@ -84,10 +86,14 @@ fn write(document: &Document, context: &mut Context<'_>) -> Result<(), CliError>
     let Document { sessions, contents, .. } = document;
     writeln!(
         out,
-        "kept     {} of {}: {contents} contents of {sessions} sessions",
+        "kept     {} of {}: {contents} contents of {} sessions",
         mib(document.bytes),
         mib(document.budget_bytes),
+        sessions.len(),
     )?;
+    for session in sessions {
+        writeln!(out, "         {session}")?;
+    }
     if let Some(removed) = document.removed_bytes {
         writeln!(out, "removed  {}", mib(removed))?;
     }

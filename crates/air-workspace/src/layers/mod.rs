@@ -394,7 +394,7 @@ pub(crate) struct Own {
 }
 
 /// What is nothing, in a tree that says so.
-fn nothing() -> Entry {
+pub(crate) fn nothing() -> Entry {
     Entry {
         kind: Kind::Whiteout,
         mode: 0,
