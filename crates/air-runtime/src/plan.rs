@@ -107,7 +107,12 @@ pub(crate) fn evidence(effects: &Effects) -> Vec<String> {
     let processes = processes.map(|process| format!("left running: {}", process.argv.join(" ")));
     let connections = effects.connections.items.iter().map(|connection| {
         let (host, port) = (&connection.host, connection.port);
-        format!("connection {} {host}:{port}", connection.direction)
+        let sent = match (connection.bytes_sent, &connection.payload_origin) {
+            (0, _) => String::new(),
+            (sent, None) => format!(", {sent} bytes"),
+            (sent, Some(origin)) => format!(", {sent} bytes, repeats {origin}"),
+        };
+        format!("connection {} {host}:{port}{sent}", connection.direction)
     });
     let all: Vec<String> = files.chain(processes).chain(connections).collect();
     let more = all.len().saturating_sub(MOST);

@@ -79,7 +79,12 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
             fix: report.fix,
         })
         .collect();
-    let layers = layers(&probe)?;
+    let layers = if settings.layered {
+        layers(&probe)?
+    } else {
+        let why = "switched off: tools change the workspace at once".to_owned();
+        Layers { available: true, why }
+    };
     let tools = vec![
         tool("bwrap", "tier T3"),
         tool("python3", "the tool python_repl"),
