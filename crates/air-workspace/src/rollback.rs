@@ -27,17 +27,21 @@ impl Inner {
         let target = running.layers.held(to).map_err(failed)?;
         let left = Self::processes_of(&mut running).map_or(true, |left| !left.is_empty());
         let runs_on = running.runs_on || left;
-        let is_last = running.last_step.as_ref().is_none_or(|last| last == to);
+        let examined = running.examined.clone();
         let Running { network, sandbox, .. } = &mut *running;
         network.keep(sandbox.as_mut(), to);
         *sandbox = None;
         let layers = &mut running.layers;
         // What changed since the call was changed by somebody else, unless the agent's processes ran
         // on, a tool ran since, or the layer is the agent's alone.
-        let is_known = is_last && !runs_on && !layers.is_layered() && layers.is_current();
-        let mut left_behind = match layers.after(to).map_err(failed)? {
-            Some(tree) if is_known => Some(tree),
-            _ => None,
+        let is_known = !runs_on && !layers.is_layered() && layers.is_current();
+        let mut left_behind = match examined.filter(|_| is_known) {
+            Some(last) => Some(match layers.after(&last).map_err(failed)? {
+                Some(tree) => tree,
+                // It left nothing.
+                None => layers.held(&last).map_err(failed)?,
+            }),
+            None => None,
         };
         if left_behind.is_none() {
             layers.look(&Writers::default());

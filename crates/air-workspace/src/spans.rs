@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use air_checkpoint::{Entry, Place, TimelineError, apply::Change, differences};
+use air_checkpoint::{Entry, Place, TimelineError, Tree, apply::Change, differences};
 use air_core::{id::CheckpointId, port::WorkspaceError};
 
 use crate::{
@@ -104,5 +104,19 @@ fn span(
             from: difference.before.cloned(),
             to: difference.now.cloned(),
         });
-    Ok(changes.collect())
+    Ok(changes.chain(touched(&earlier, &later)).collect())
+}
+
+/// Gives the times back of what is otherwise the same.
+fn touched<'a>(earlier: &'a Tree, later: &'a Tree) -> impl Iterator<Item = Change> + use<'a> {
+    let there = later.entries.iter().filter(|(place, _)| place.0 == WORKSPACE);
+    there.filter_map(|(place, now)| {
+        let then = earlier.entries.get(place)?;
+        let is_touched = then.mtime_ns != now.mtime_ns && then.is_same(now);
+        is_touched.then(|| Change {
+            place: place.clone(),
+            from: Some(now.clone()),
+            to: Some(then.clone()),
+        })
+    })
 }

@@ -61,8 +61,8 @@ pub(crate) struct Running {
     pub(crate) network: Network,
     /// Whether the agent's processes may have changed files after the last call.
     pub(crate) runs_on: bool,
-    /// The last checkpoint that a step began with.
-    pub(crate) last_step: Option<CheckpointId>,
+    /// Where the last call began whose effects were asked for.
+    pub(crate) examined: Option<CheckpointId>,
     /// What tools have read since the last checkpoint.
     reads: Vec<ReadEffect>,
     pub(crate) steps: u32,
@@ -133,7 +133,7 @@ impl LocalWorkspace {
             origins,
             network: Network::default(),
             runs_on: false,
-            last_step: None,
+            examined: None,
             reads: Vec::new(),
             steps,
         };
@@ -264,7 +264,6 @@ impl Inner {
         let id = running.layers.checkpoint().map_err(failed)?;
         running.reads.clear();
         running.runs_on = false;
-        running.last_step = Some(id.clone());
         let running = &mut *running;
         running.network.mark(running.sandbox.as_mut(), &id);
         Ok(id)
@@ -279,6 +278,7 @@ impl Inner {
         Self::look(&mut running);
         let changes = running.layers.since(since).map_err(failed)?;
         running.layers.mark_after(since).map_err(failed)?;
+        running.examined = Some(since.clone());
         let (outside, inside) = self.named(mentioned);
         let Running { layers, origins, network, sandbox, .. } = &mut *running;
         origins.refresh(layers, &outside);
