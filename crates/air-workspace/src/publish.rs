@@ -91,6 +91,7 @@ impl Inner {
             .collect();
         layers.learn(Side::Shown, large.into_iter()).map_err(failed)?;
         let (mut publication, mut refused) = (Publication::default(), Vec::new());
+        let mut as_before = Vec::new();
         if !changes.is_empty() {
             let applied = self.apply_to_workspace(layers, &changes, &Tree::default())?;
             if !applied.complete {
@@ -111,12 +112,14 @@ impl Inner {
                 .map(|(place, _)| place)
                 .collect();
             let held = changes.iter().filter(|change| held.contains(&change.place));
-            let as_before = held
-                .map(|change| (change.place.clone(), change.from.clone().unwrap_or_else(nothing)));
-            layers.learn(Side::Shown, as_before.collect::<Vec<_>>().into_iter()).map_err(failed)?;
+            as_before.extend(
+                held.map(|change| {
+                    (change.place.clone(), change.from.clone().unwrap_or_else(nothing))
+                }),
+            );
         }
-        let unread = &layers.timeline.tree().unread;
-        let unread: Vec<_> = unread.iter().filter(|unread| unread.place.0 == WORKSPACE).collect();
+        let unread = layers.timeline.tree().unread.iter().chain(layers.unread_below());
+        let unread: Vec<_> = unread.filter(|unread| unread.place.0 == WORKSPACE).collect();
         let whole = unread.is_empty();
         publication.held_back.extend(unread.into_iter().take(UNREAD).map(|unread| {
             let path = agent_path(layers.roots(), &unread.place);
@@ -130,6 +133,8 @@ impl Inner {
         fs::write(&unfinished, told)
             .and_then(|()| fs::rename(unfinished, marker))
             .map_err(failed)?;
+        // After the marker: before it, this would hide what is still to be moved aside.
+        layers.learn(Side::Shown, as_before.into_iter()).map_err(failed)?;
         Ok(self.clear(layers, done))
     }
 

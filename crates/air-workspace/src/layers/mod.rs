@@ -66,6 +66,8 @@ struct Layer {
     bases: Timeline,
     /// The layer as it was when `shown` was last brought up to date.
     recorded: Tree,
+    /// What could not be compared with the user's files then.
+    unread: Vec<Unread>,
 }
 
 /// What differs, as the agent sees it.
@@ -97,6 +99,7 @@ impl Layers {
                     shown: Timeline::open(&session.join("shown"))?,
                     bases: Timeline::open(&session.join("bases"))?,
                     recorded: Tree::default(),
+                    unread: Vec::new(),
                 })
             }
             None => None,
@@ -237,7 +240,8 @@ impl Layers {
             return Ok(());
         }
         let now = self.timeline.tree();
-        let shown = self.lower(layer, &empty).shown(&layer.recorded, now, &mut Vec::new());
+        let mut unread = Vec::new();
+        let shown = self.lower(layer, &empty).shown(&layer.recorded, now, &mut unread);
         let seen_ns = layer.recorded.scanned_ns;
         let Some(layer) = &mut self.layer else { return Ok(()) };
         let (mut places, mut new) = (BTreeSet::new(), BTreeSet::new());
@@ -260,8 +264,17 @@ impl Layers {
         layer.bases.observe(&Scope::Places(new, BTreeSet::new()), bases);
         layer.shown.observe(&Scope::Places(places, BTreeSet::new()), entries);
         layer.bases.checkpoint()?;
-        self.remember();
+        layer.unread = unread;
+        // What could not be compared is compared again at the next look.
+        if layer.unread.is_empty() {
+            self.remember();
+        }
         Ok(())
+    }
+
+    /// What of the user's files could not be compared with the layer.
+    pub(crate) fn unread_below(&self) -> &[Unread] {
+        self.layer.as_ref().map_or(&[], |layer| layer.unread.as_slice())
     }
 
     /// Of the user's directory and the layer above it, what is not there.
