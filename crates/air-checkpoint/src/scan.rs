@@ -158,7 +158,10 @@ impl Scanner<'_> {
     fn find(&self, place: &Place, databases: &mut BTreeSet<Place>) -> io::Result<Option<Seen>> {
         let Some(root) = self.roots.get(place.0) else { return Ok(None) };
         let missing = |error: &io::Error| {
+            // Nothing can have a name that is too long.
+            let too_long = rustix::io::Errno::NAMETOOLONG.raw_os_error();
             matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+                || error.raw_os_error() == Some(too_long)
         };
         let fd = match beneath::root(&root.host) {
             Ok(fd) => fd,
@@ -257,7 +260,7 @@ impl Scanner<'_> {
         let name = OsStr::from_bytes(name);
         let stat = match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
-            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NAMETOOLONG) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let entry = match FileType::from_raw_mode(stat.st_mode) {
