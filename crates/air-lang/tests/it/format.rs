@@ -22,9 +22,9 @@ fn meaning(rule: &Rule) -> Vec<String> {
     match &rule.kind {
         RuleKind::Incident { verify, respond, remediate } => {
             out.push(verify.as_ref().map_or(String::new(), |c| words(c.source())));
-            out.extend(
-                respond.iter().map(|action| words(&format!("{action:?}").replace("\\n", " "))),
-            );
+            out.extend(respond.iter().map(|action| {
+                words(&format!("{action:?}").replace("\\n", " ").replace("\\t", " "))
+            }));
             out.push(remediate.to_string());
         }
         kind @ RuleKind::Guardrail { .. } => out.push(format!("{kind:?}")),
