@@ -5,6 +5,7 @@ use std::{
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,8 @@ pub struct Timeline {
     unread_changed: bool,
     /// What is known of [`Self::after`].
     afters: HashMap<String, String>,
+    /// The same of what was on disk when it was first asked for: read once, and not at each step.
+    earlier_afters: OnceLock<HashMap<String, String>>,
     is_behind: bool,
 }
 
@@ -96,16 +99,7 @@ impl Timeline {
     ///
     /// [`TimelineError::Damaged`] if another version wrote the last checkpoint.
     pub fn open(directory: &Path) -> Result<Self, TimelineError> {
-        let mut timeline = Self {
-            directory: directory.to_path_buf(),
-            tree: Tree::default(),
-            last: None,
-            chain: 0,
-            changed: BTreeMap::new(),
-            unread_changed: false,
-            afters: HashMap::new(),
-            is_behind: false,
-        };
+        let mut timeline = Self::empty(directory);
         private_directory(directory).map_err(timeline.failed())?;
         let head = match fs::read(directory.join("head")) {
             Ok(head) => String::from_utf8_lossy(&head).into_owned(),
@@ -266,15 +260,27 @@ impl Timeline {
         if let Some(known) = self.afters.get(before) {
             return Ok(Some(known.clone()));
         }
-        let mut earliest: Option<(i64, String)> = None;
+        let earlier = if let Some(earlier) = self.earlier_afters.get() {
+            earlier
+        } else {
+            let read = self.read_afters()?;
+            self.earlier_afters.get_or_init(|| read)
+        };
+        Ok(earlier.get(before).cloned())
+    }
+
+    /// Of each checkpoint that is on disk, what was left first by what began there.
+    fn read_afters(&self) -> Result<HashMap<String, String>, TimelineError> {
+        let mut first: HashMap<String, (i64, String)> = HashMap::new();
         for name in self.names()? {
             let stored = self.read(&name)?;
-            let is_earlier = |(at, _): &(i64, String)| stored.scanned_ns < *at;
-            if stored.after.as_deref() == Some(before) && earliest.as_ref().is_none_or(is_earlier) {
-                earliest = Some((stored.scanned_ns, name));
+            let Some(before) = stored.after else { continue };
+            let at = stored.scanned_ns;
+            if first.get(&before).is_none_or(|(known, _)| at < *known) {
+                first.insert(before, (at, name));
             }
         }
-        Ok(earliest.map(|(_, name)| name))
+        Ok(first.into_iter().map(|(before, (_, name))| (before, name)).collect())
     }
 
     fn write(&mut self, after: Option<&str>) -> Result<String, TimelineError> {
@@ -423,16 +429,7 @@ impl Timeline {
         if !directory.exists() {
             return Ok(HashSet::new());
         }
-        let timeline = Self {
-            directory: directory.to_path_buf(),
-            tree: Tree::default(),
-            last: None,
-            chain: 0,
-            changed: BTreeMap::new(),
-            unread_changed: false,
-            afters: HashMap::new(),
-            is_behind: false,
-        };
+        let timeline = Self::empty(directory);
         let mut contents = HashSet::new();
         for name in timeline.names()? {
             let changes = timeline.read(&name)?.changes;
@@ -440,6 +437,20 @@ impl Timeline {
             contents.extend(entries.filter(|entry| entry.kept).filter_map(|entry| entry.digest));
         }
         Ok(contents)
+    }
+
+    fn empty(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_path_buf(),
+            tree: Tree::default(),
+            last: None,
+            chain: 0,
+            changed: BTreeMap::new(),
+            unread_changed: false,
+            afters: HashMap::new(),
+            earlier_afters: OnceLock::new(),
+            is_behind: false,
+        }
     }
 
     /// All checkpoints that are held, in no order.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use air_checkpoint::{
-    Budget, Digest, Store, StoreError, Timeline, TimelineError,
+    Digest, Store, StoreError, Timeline, TimelineError,
     apply::{self, ApplyError},
     store::{Collected, Usage, Verified},
 };
@@ -61,9 +61,7 @@ impl Archive {
     ///
     /// [`ArchiveError::Store`] if others may look into it.
     pub fn open(state: &Path, limits: &Limits) -> Result<Self, ArchiveError> {
-        let budget =
-            Budget { bytes: limits.store_bytes, content_bytes: limits.retained_file_bytes };
-        Ok(Self { state: state.to_path_buf(), store: Store::open_with(state, budget)? })
+        Ok(Self { state: state.to_path_buf(), store: Store::open_with(state, limits.budget())? })
     }
 
     /// How much is kept, with what was swapped out of the workspace.

@@ -115,6 +115,17 @@ pub struct Limits {
     pub entries: usize,
 }
 
+impl Limits {
+    /// What the store of a workspace may take. One content may be as large as a file that a tool
+    /// writes: it is kept when it is handed over.
+    pub(crate) fn budget(&self) -> air_checkpoint::Budget {
+        air_checkpoint::Budget {
+            bytes: self.store_bytes,
+            content_bytes: self.file_bytes.max(self.retained_file_bytes),
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -1,15 +1,16 @@
 //! The workspace of one session on this machine.
 
 use std::{
+    ffi::OsStr,
     fmt::Write as _,
     io,
     os::unix::ffi::OsStrExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use air_checkpoint::{Budget, Place, Root, Store, store::private_directory};
+use air_checkpoint::{Place, Root, Store, store::private_directory};
 use air_core::{
     effects::{Effects, Observed, ProcessEffect, ReadEffect},
     id::{CheckpointId, IncidentId},
@@ -114,11 +115,7 @@ impl LocalWorkspace {
         python: PythonHome,
         steps: u32,
     ) -> Result<Self, OpenError> {
-        let budget = Budget {
-            bytes: config.limits.store_bytes,
-            content_bytes: config.limits.file_bytes.max(config.limits.retained_file_bytes),
-        };
-        let store = Store::open_with(&config.state, budget)
+        let store = Store::open_with(&config.state, config.limits.budget())
             .map_err(|error| OpenError::io(&config.state)(error.into()))?;
         let roots = roots(&config, tier);
         let lower = config.overlay.is_some().then(|| config.workspace.clone());
@@ -314,7 +311,9 @@ impl Inner {
                 let plain = |path: &str| path.strip_suffix(" (deleted)").map(str::to_owned);
                 let paths =
                     mapped.iter().flat_map(|path| plain(path).into_iter().chain([path.clone()]));
-                let places = paths.filter_map(|path| place_of(layers.roots(), &path));
+                let places = paths.filter_map(|path| {
+                    place_of(layers.roots(), Path::new(OsStr::from_bytes(&unescape(&path))))
+                });
                 let left = || format!("{running} processes could not be stopped while it looked");
                 let unknown = (running > 0).then(left);
                 (stopped, Writers { mapped: places.collect(), unknown })
@@ -356,24 +355,22 @@ impl Inner {
 
     /// A tool has read a file, by the name that the agent gave it.
     pub(crate) fn note_read(&self, path: &str) {
-        let agent = |at: usize| self.roots.get(at).map(|root| root.agent.clone());
-        let (cwd, home) = (agent(0).unwrap_or_default(), agent(1).unwrap_or_default());
-        let path = absolute(&cwd, &home, path).to_string_lossy().into_owned();
+        let path = self.meant(path).to_string_lossy().into_owned();
         self.running().reads.push(ReadEffect { path });
+    }
+
+    /// A path as the agent means it.
+    fn meant(&self, path: &str) -> PathBuf {
+        let agent = |at: usize| self.roots.get(at).map(|root| root.agent.as_path());
+        absolute(agent(0).unwrap_or(Path::new("")), agent(1).unwrap_or(Path::new("")), path)
     }
 
     /// Files that a content may come from: outside of the roots, and inside.
     fn named(&self, mentioned: &[String]) -> (Vec<PathBuf>, Vec<Place>) {
-        let agent = |at: usize| self.roots.get(at).map(|root| root.agent.clone());
-        let (cwd, home) = (agent(0).unwrap_or_default(), agent(1).unwrap_or_default());
         let (mut outside, mut inside) = (Vec::new(), Vec::new());
         for path in self.config.sensitive_paths.iter().chain(mentioned) {
-            let path = absolute(&cwd, &home, path);
-            let below = self.roots.iter().enumerate().find_map(|(at, root)| {
-                let below = path.strip_prefix(&root.agent).ok()?;
-                Some((at, below.as_os_str().as_bytes().to_vec()))
-            });
-            match below {
+            let path = self.meant(path);
+            match place_of(&self.roots, &path) {
                 Some(place) => inside.push(place),
                 None if self.tier == Tier::T1 || is_visible(&path, &self.python.directories) => {
                     outside.push(path);
@@ -387,10 +384,8 @@ impl Inner {
     }
 }
 
-/// The place of a path that a process of the sandbox names.
-fn place_of(roots: &[Root], escaped: &str) -> Option<Place> {
-    let path = unescape(escaped);
-    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(&path));
+/// The place of an absolute path, as the agent calls it.
+fn place_of(roots: &[Root], path: &Path) -> Option<Place> {
     roots.iter().enumerate().find_map(|(at, root)| {
         let below = path.strip_prefix(&root.agent).ok()?;
         Some((at, below.as_os_str().as_bytes().to_vec()))
