@@ -14,6 +14,8 @@ use crate::trace::Budget;
 
 /// The header of an entry of a zip file.
 struct Entry {
+    /// No writer of archives would make it; in bytes without order its mark is soon found by chance.
+    odd: bool,
     encrypted: bool,
     method: u16,
     /// Bytes of the entry; unknown where they follow the data or are too many.
@@ -25,13 +27,24 @@ impl Entry {
     fn parse(bytes: &[u8]) -> Option<Self> {
         /// The fixed part of the header.
         const HEADER: usize = 30;
+        /// Of the specification that a reader must know, times ten: 6.3 is the last.
+        const LAST_VERSION: u16 = 63;
+        /// Methods with a number, all that were ever given away.
+        const METHODS: [std::ops::RangeInclusive<u16>; 2] = [0..=20, 92..=99];
+        const LONGEST_NAME: u16 = 4096;
         let short = |at: usize| Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
         let long = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
-        let (flags, method, size) = (short(6)?, short(8)?, long(18)?);
-        let data = HEADER + usize::from(short(26)?) + usize::from(short(28)?);
+        let (version, flags, method, size) = (short(4)?, short(6)?, short(8)?, long(18)?);
+        let name = short(26)?;
+        let data = HEADER + usize::from(name) + usize::from(short(28)?);
+        // The upper half of the version is the system that it was made on.
+        let odd = version & 0xff > LAST_VERSION
+            || version >> 8 > 30
+            || name > LONGEST_NAME
+            || !METHODS.iter().any(|range| range.contains(&method));
         let known = flags & 8 == 0 && size != u32::MAX;
         let size = usize::try_from(size).ok().filter(|_| known);
-        Some(Self { encrypted: flags & 1 != 0, method, size, data })
+        Some(Self { odd, encrypted: flags & 1 != 0, method, size, data })
     }
 }
 
@@ -47,13 +60,20 @@ pub(super) fn zip_entry(
     decoded: &mut Decoded,
     budget: &mut Budget,
 ) {
-    let Some((entry, data)) = Entry::parse(bytes).and_then(|entry| {
-        Some((bytes.get(entry.data..)?, entry)).map(|(data, entry)| (entry, data))
-    }) else {
+    let Some(entry) = Entry::parse(bytes) else {
         return decoded.note("a zip entry in it is cut off");
     };
+    // What does not look like one is still looked into, but nothing is missed where there is nothing.
+    let mut note = |reason: &str| {
+        if !entry.odd {
+            decoded.note(reason);
+        }
+    };
+    let Some(data) = bytes.get(entry.data..) else {
+        return note("a zip entry in it is cut off");
+    };
     if entry.encrypted {
-        return decoded.note("a zip entry in it is encrypted");
+        return note("a zip entry in it is encrypted");
     }
     let part = entry.size.and_then(|size| data.get(..size));
     let whole = entry.size.is_none() || part.is_some();
@@ -65,13 +85,13 @@ pub(super) fn zip_entry(
         12 => packed::bunzip2(data, budget),
         93 => packed::unzstd(data, budget),
         95 => packed::unxz(data, budget),
-        _ => return decoded.note("a zip entry in it is packed in an unknown way"),
+        _ => return note("a zip entry in it is packed in an unknown way"),
     };
     if end == End::Damaged || !whole {
-        decoded.note("a zip entry in it is damaged");
+        note("a zip entry in it is damaged");
     }
     if end == End::Oversized {
-        decoded.note("a zip entry in it needs more memory than it may take");
+        note("a zip entry in it needs more memory than it may take");
     }
     if !unpacked.is_empty() {
         // What the next entry begins with is at the start of a line there, and stays so.

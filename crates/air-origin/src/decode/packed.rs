@@ -128,29 +128,63 @@ pub(super) fn decode(
     }
 }
 
+/// Whether the bytes behind the time are what some writer puts there, going by RFC 1952.
+fn has_gzip_header(stream: &[u8]) -> bool {
+    matches!(stream.get(8..10), Some([0 | 2 | 4, 0..=13 | 255]))
+}
+
+/// Whether a first block follows the header of the zstd frame, going by RFC 8878.
+fn has_zstd_block(frame: &[u8]) -> bool {
+    const LARGEST_BLOCK: usize = 1 << 17;
+    let Some(descriptor) = frame.get(4) else { return false };
+    let single = descriptor & 0x20 != 0;
+    let dictionary = match descriptor & 3 {
+        3 => 4,
+        id => usize::from(id),
+    };
+    let size = match descriptor >> 6 {
+        0 => usize::from(single),
+        flag => 1 << flag,
+    };
+    let at = 5 + usize::from(!single) + dictionary + size;
+    let Some([one, two, three]) = frame.get(at..).and_then(<[u8]>::first_chunk) else {
+        return false;
+    };
+    let header = u32::from_le_bytes([*one, *two, *three, 0]);
+    let (kind, size) = (header >> 1 & 3, usize::try_from(header >> 3).unwrap_or(usize::MAX));
+    let kept = if kind == 1 { 1 } else { size };
+    descriptor & 8 == 0 && kind != 3 && size <= LARGEST_BLOCK && at + 3 + kept <= frame.len()
+}
+
 fn stream(
     kind: Kind,
-    bytes: &[u8],
+    packed: &[u8],
     alone: bool,
     before: &[Transform],
     decoded: &mut Decoded,
     budget: &mut Budget,
 ) {
-    let mut decoder = flate2::bufread::ZlibDecoder::new(bytes);
+    let mut decoder = flate2::bufread::ZlibDecoder::new(packed);
     let (step, bytes, end) = match kind {
-        Kind::Gzip => (Transform::Gzip, flate2::bufread::GzDecoder::new(bytes).unpacked(budget)),
+        Kind::Gzip => (Transform::Gzip, flate2::bufread::GzDecoder::new(packed).unpacked(budget)),
         Kind::Zlib => (Transform::Zlib, decoder.by_ref().unpacked(budget)),
-        Kind::Bzip2 => (Transform::Bzip2, bunzip2(bytes, budget)),
-        Kind::Xz => (Transform::Xz, unxz(bytes, budget)),
-        Kind::Lzma => (Transform::Lzma, unlzma(bytes, budget)),
-        Kind::Zstd => (Transform::Zstd, unzstd(bytes, budget)),
+        Kind::Bzip2 => (Transform::Bzip2, bunzip2(packed, budget)),
+        Kind::Xz => (Transform::Xz, unxz(packed, budget)),
+        Kind::Lzma => (Transform::Lzma, unlzma(packed, budget)),
+        Kind::Zstd => (Transform::Zstd, unzstd(packed, budget)),
         Kind::ZipEntry | Kind::TarEntry | Kind::Opaque(_) => return,
     }
     .flatten();
-    // Two bytes in a row are soon found by chance; then hardly anything goes in, or comes out.
-    let little = bytes.len() < 256 || decoder.total_in() < 64;
-    let chance = kind == Kind::Zlib && !alone && little;
-    if end == End::Damaged && chance {
+    // A mark of a few bytes is soon found by chance, most of all where a key is chosen so that one is;
+    // then hardly anything goes in, or comes out.
+    let little = bytes.len() < 256 || kind == Kind::Zlib && decoder.total_in() < 64;
+    let chance = match kind {
+        Kind::Zlib => end == End::Damaged && little,
+        Kind::Gzip => end == End::Damaged && (little || !has_gzip_header(packed)),
+        Kind::Zstd => bytes.is_empty() && !has_zstd_block(packed),
+        _ => false,
+    };
+    if chance && !alone {
         return;
     }
     if end == End::Damaged && (alone || !bytes.is_empty()) {

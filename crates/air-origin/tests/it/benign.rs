@@ -78,3 +78,28 @@ fn benign_contents_match_nothing() {
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// In bytes without order, marks of packed contents are found by chance, also under a key.
+#[test]
+fn marks_found_by_chance_hide_nothing() {
+    const MARKS: [&[u8]; 6] = [
+        b"PK\x03\x04",
+        &[0x1f, 0x8b, 0x08, 0x00],
+        &[0x1f, 0x8b, 0x08, 0x08],
+        &[0x28, 0xb5, 0x2f, 0xfd],
+        &[0xfd, b'7', b'z', b'X', b'Z', 0],
+        &[0x78, 0x9c],
+    ];
+    let sources = made::sources(&made::all());
+    for seed in 0..120 {
+        let mut content = Dice(seed + 900).bytes(4000);
+        for (n, mark) in MARKS.iter().enumerate() {
+            let key = if seed % 2 == 0 { 0 } else { 0x5a };
+            let at = 500 * (n + 1);
+            let marked = content.iter_mut().skip(at).zip(*mark);
+            marked.for_each(|(byte, mark)| *byte = mark ^ key);
+        }
+        let traced = trace(&sources, &content);
+        assert!(traced.matches.is_empty() && traced.incomplete.is_none(), "{seed}: {traced:?}");
+    }
+}
