@@ -2,17 +2,18 @@
 //!
 //! Judges, tools, journal and workspace are asynchronous; deciding is not.
 
-use std::{future::Future, pin::Pin};
+use std::{future::Future, pin::Pin, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    code::CodeFacts,
+    code::{CodeFacts, Intent},
     effects::Effects,
     guardrail::Guardrail,
     id::{ActionId, CheckpointId, GuardrailId, IncidentId, PayloadId, SessionId, Timestamp},
     incident::{Incident, IncidentEvent},
     outcome::Verdict,
+    place::{Held, Place},
     question::Question,
     session::SessionEvent,
     step::{Arguments, CompletedStep, Observation, ToolCall},
@@ -125,6 +126,20 @@ pub trait Workspace: Send + Sync {
         paths: &'a [String],
     ) -> BoxFuture<'a, Result<String, WorkspaceError>>;
 
+    /// `path` as a tool means it, absolute and without `.` and `..`; by its text alone.
+    fn absolute(&self, path: &str) -> String {
+        crate::place::absolute("/workspace", "/home/agent", path)
+    }
+
+    /// The content of a file as a tool would read it now, for reading code that a call runs. Bounded.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be told.
+    fn source_file(&self, path: &str) -> Result<Vec<u8>, String> {
+        Err(format!("{path} cannot be read here"))
+    }
+
     /// Puts everything back as it was at `to`, with content and mode, and replaces the interpreter.
     /// Idempotent. Says what it restored.
     fn rollback<'a>(
@@ -197,10 +212,41 @@ pub enum WorkspaceError {
     Failed(#[source] Cause),
 }
 
-/// Parses what a call carries as source code. Pure.
+/// Parses what a call carries as source code, and what a plan says in words. Pure.
 pub trait CodeReader: Send + Sync {
-    /// The facts of the call's code-bearing argument; without a language where it has none.
-    fn read(&self, tool: &str, arguments: &Arguments) -> CodeFacts;
+    /// What the call does; without a language where it carries no source. What the source runs or
+    /// builds upon is asked of `around`.
+    fn read(&self, tool: &str, arguments: &Arguments, around: &dyn Surroundings) -> CodeFacts;
+
+    /// What the words of a plan say that will be done.
+    fn intents(&self, plan: &str) -> Vec<Intent>;
+}
+
+/// What a source meets when it runs: files, and what earlier steps left.
+pub trait Surroundings: Send + Sync {
+    /// The content of a file, by its path as the source writes it.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be told.
+    fn file(&self, path: &str) -> Result<Vec<u8>, String>;
+
+    /// What earlier steps put there; nothing, as far as is known.
+    fn held(&self, place: &Place) -> Option<Held>;
+}
+
+/// No earlier step, and no file that can be read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Alone;
+
+impl Surroundings for Alone {
+    fn file(&self, _path: &str) -> Result<Vec<u8>, String> {
+        Err("files cannot be read here".to_owned())
+    }
+
+    fn held(&self, _place: &Place) -> Option<Held> {
+        None
+    }
 }
 
 /// Compiles rule text. Pure.
@@ -246,9 +292,20 @@ pub struct SynthesisRequest<'a> {
     /// What the step changed, as detected.
     pub effects: &'a Effects,
     /// Earlier steps of this session that no rule objected to: a guardrail must not hold on them.
-    pub benign: &'a [ToolCall],
+    pub benign: &'a [PastStep],
     /// Guardrails in force. One that holds already needs no sibling.
     pub existing: &'a [Guardrail],
+}
+
+/// An earlier call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastStep {
+    /// What the agent said before it.
+    pub plan: String,
+    /// The call.
+    pub call: ToolCall,
+    /// What it does.
+    pub code: Arc<CodeFacts>,
 }
 
 /// What a synthesizer proposes.

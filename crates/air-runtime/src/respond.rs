@@ -1,6 +1,6 @@
 //! Does what an incident asks for, journals first, and verifies each phase on fresh facts.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use air_core::{
     effects::{Change, Effects},
@@ -250,6 +250,7 @@ impl Case {
             history: context.history,
             step: &self.step.proposed,
             after: Some((&self.step.observation, &detection.checkpoint)),
+            code: OnceLock::new(),
         };
         match phase {
             Phase::Containment => self.stopped(&scene, incident).await,
@@ -356,8 +357,7 @@ impl Case {
         let Some(rule) = self.rules.first() else {
             return Input::SynthesisFailed("no rule leads the incident".into());
         };
-        let call = &self.step.proposed.call;
-        let code = ports.code.read(&call.tool, &call.arguments);
+        let code = context.history.read(ports, &self.step.proposed);
         let benign = context.history.calls();
         let request = SynthesisRequest {
             incident,

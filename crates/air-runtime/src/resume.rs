@@ -1,5 +1,7 @@
 //! Goes on where a process ended: open steps are examined, incidents are driven to their rest.
 
+use std::sync::OnceLock;
+
 use air_core::{
     id::{IncidentId, SessionId},
     incident::{Classification, Incident, Input, Phase},
@@ -49,7 +51,8 @@ async fn history(ports: &Ports, events: &[SessionEvent]) -> Result<History, Runt
         match step {
             Some((step, effects)) => {
                 let step: CompletedStep = step;
-                history.push(&step, effects);
+                let code = history.read(ports, &step.proposed);
+                history.push(&step, effects, code, &*ports.workspace);
             }
             None => history.forget(),
         }
@@ -173,7 +176,8 @@ impl Session {
         let payload = payload.ok_or_else(|| broken("it was erased".into()))?;
         let step: ProposedStep =
             serde_json::from_slice(&payload).map_err(|error| broken(error.to_string()))?;
-        self.after_step(Ticket { step, checkpoint: open.checkpoint }, None).await
+        self.after_step(Ticket { step, checkpoint: open.checkpoint, code: OnceLock::new() }, None)
+            .await
     }
 
     /// The incident that was already detected for a step, if any.

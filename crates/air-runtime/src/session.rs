@@ -1,8 +1,9 @@
 //! One host session: `before_step`, `after_step`, `idle`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use air_core::{
+    code::CodeFacts,
     effects::Effects,
     engine::Engine,
     evaluation::{Decided, Finding, FindingRecord, Gate, Review},
@@ -87,6 +88,8 @@ pub struct Ticket {
     pub step: ProposedStep,
     /// The state before it.
     pub checkpoint: CheckpointId,
+    /// What its source does, where that was read already.
+    pub(crate) code: OnceLock<Arc<CodeFacts>>,
 }
 
 /// Whether a call may run.
@@ -228,10 +231,12 @@ impl Session {
         };
         let evaluation = self.engine.before_step(&step.call.tool);
         let mut notes = Vec::new();
+        let mut code = OnceLock::new();
         if !evaluation.is_empty() {
-            let scene = self.scene(&step, None);
+            let scene = self.scene(&step, None, OnceLock::new());
             let mut facts = scene.facts();
             let decided = decide(&scene, evaluation, &mut facts, None).await;
+            code = scene.code;
             let gate = self.asked(&step, decided.decision, &decided).await;
             notes = records(decided.hits.iter().chain(&decided.undetermined));
             if gate != Gate::Allow || !notes.is_empty() || !decided.shadow.is_empty() {
@@ -265,7 +270,8 @@ impl Session {
             checkpoint: checkpoint.clone(),
         };
         self.record(event, durability).await?;
-        Ok(GateReply::Run { ticket: Box::new(Ticket { step, checkpoint }), notes })
+        let ticket = Box::new(Ticket { step, checkpoint, code });
+        Ok(GateReply::Run { ticket, notes })
     }
 
     /// The call came back, failed, or was cut off: what was it?
@@ -278,16 +284,20 @@ impl Session {
         ticket: Ticket,
         observation: Option<Observation>,
     ) -> Result<ReviewReply, RuntimeError> {
-        let Ticket { step, checkpoint } = ticket;
+        let Ticket { step, checkpoint, code } = ticket;
         let completed = CompletedStep { proposed: step, observation };
-        let scene = self.scene(&completed.proposed, Some((&completed.observation, &checkpoint)));
+        let after = Some((&completed.observation, &checkpoint));
+        let scene = self.scene(&completed.proposed, after, code);
         let effects = scene.effects(&checkpoint).await;
         let evaluation = self.engine.after_step(&completed.proposed.call.tool);
         let mut facts = scene.facts();
         let decided = decide(&scene, evaluation, &mut facts, Some(&effects)).await;
+        let code = Arc::clone(scene.code());
         if decided.decision == Review::Respond {
-            let incident =
-                self.open_incident(&completed, &checkpoint, &effects, &mut facts, &decided).await?;
+            let known = scene.code;
+            let incident = self
+                .open_incident(&completed, &checkpoint, known, &effects, &mut facts, &decided)
+                .await?;
             return Ok(ReviewReply::Incident(Box::new(incident)));
         }
         let undetermined = records(&decided.undetermined);
@@ -300,7 +310,7 @@ impl Session {
             shadow: records(&decided.shadow),
         };
         self.record(event, Durability::Process).await?;
-        self.history.push(&completed, effects);
+        self.history.push(&completed, effects, code, &*self.ports.workspace);
         Ok(match decided.decision {
             Review::Ask => ReviewReply::Held(undetermined),
             Review::Continue | Review::Respond => ReviewReply::Continue(undetermined),
@@ -382,11 +392,12 @@ impl Session {
         &mut self,
         step: &CompletedStep,
         checkpoint: &CheckpointId,
+        code: OnceLock<Arc<CodeFacts>>,
         effects: &Effects,
         facts: &mut Facts,
         decided: &Decided<Review>,
     ) -> Result<Incident, RuntimeError> {
-        let scene = self.scene(&step.proposed, Some((&step.observation, checkpoint)));
+        let scene = self.scene(&step.proposed, Some((&step.observation, checkpoint)), code);
         // Call templates may read anything.
         let missing: Roots = Root::ALL.into_iter().collect();
         scene.supply(facts, missing.without(facts.supplied()), Some(effects)).await;
@@ -458,6 +469,7 @@ impl Session {
         &'a self,
         step: &'a ProposedStep,
         after: Option<(&'a Option<Observation>, &'a CheckpointId)>,
+        code: OnceLock<Arc<CodeFacts>>,
     ) -> Scene<'a> {
         Scene {
             ports: &self.ports,
@@ -467,6 +479,7 @@ impl Session {
             history: &self.history,
             step,
             after,
+            code,
         }
     }
 

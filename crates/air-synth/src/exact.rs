@@ -74,11 +74,8 @@ impl ExactSynthesizer {
         let benign: Vec<Facts> = request
             .benign
             .iter()
-            .filter(|benign| benign.tool == call.tool)
-            .map(|benign| {
-                let code = self.reader.read(&benign.tool, &benign.arguments);
-                self.facts(benign, &code, None, &request)
-            })
+            .filter(|benign| benign.call.tool == call.tool)
+            .map(|benign| self.facts(&benign.call, &benign.code, None, &request))
             .collect();
         let ways = self.ways(&request, &facts);
         let mut why = "the call has no arguments to tell it by".to_owned();
@@ -149,7 +146,7 @@ impl ExactSynthesizer {
             .with(Root::Task, unknown())
             .with(Root::Agent, unknown())
             .with(Root::Session, Value::from(request.step.proposed.session.as_str()))
-            .with(Root::Code, code.to_value())
+            .with(Root::Code, code.to_value(&*self.labels))
     }
 }
 

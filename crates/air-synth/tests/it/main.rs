@@ -11,7 +11,9 @@ use air_core::{
     id::Timestamp,
     incident::{Detection, Incident},
     outcome::Outcome,
-    port::{CodeReader, Synthesis, SynthesisError, SynthesisRequest, Synthesizer, Tier},
+    port::{
+        Alone, CodeReader, PastStep, Synthesis, SynthesisError, SynthesisRequest, Synthesizer, Tier,
+    },
     rule::{Decision, Rule},
     step::{CompletedStep, ProposedStep, ToolCall},
     value::Value,
@@ -105,22 +107,28 @@ fn derive(case: &Case) -> Result<Synthesis, SynthesisError> {
         response: vec![],
         restorable: true,
     };
+    let labels = Arc::new(LabelTable::built_in().unwrap());
+    let past = |call: &ToolCall| PastStep {
+        plan: String::new(),
+        call: call.clone(),
+        code: Arc::new(read(call)),
+    };
+    let benign: Vec<PastStep> = case.benign.iter().map(past).collect();
     let request = SynthesisRequest {
         incident: &Incident::open("i7".into(), detection),
         rule,
         step: &case.step,
         code: &read(&case.step.proposed.call),
         effects: &case.effects,
-        benign: &case.benign,
+        benign: &benign,
         existing: &case.existing,
     };
-    let labels = Arc::new(LabelTable::built_in().unwrap());
     let synthesizer = ExactSynthesizer::new(Arc::new(CodeParser::new()), labels);
     futures::executor::block_on(synthesizer.synthesize(request))
 }
 
 fn read(call: &ToolCall) -> CodeFacts {
-    CodeReader::read(&CodeParser::new(), &call.tool, &call.arguments)
+    CodeReader::read(&CodeParser::new(), &call.tool, &call.arguments, &Alone)
 }
 
 fn rule(text: &str) -> Rule {
@@ -137,7 +145,7 @@ fn says(text: &str, call: &ToolCall) -> Outcome {
     let facts = Facts::new(Arc::new(NoLabels))
         .with(Root::Tool, Value::from(call.tool.as_str()))
         .with(Root::Args, Value::from(&arguments))
-        .with(Root::Code, read(call).to_value());
+        .with(Root::Code, read(call).to_value(&NoLabels));
     let Decision::Decide(condition) = rule.decision else { panic!("no `decide`: {text}") };
     condition.evaluate(&facts)
 }
