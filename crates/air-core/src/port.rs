@@ -9,8 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::{
     code::{CodeFacts, Intent},
     effects::Effects,
-    guardrail::Guardrail,
-    id::{ActionId, CheckpointId, GuardrailId, IncidentId, PayloadId, SessionId, Timestamp},
+    fact::Facts,
+    guardrail::{Guardrail, Tried},
+    id::{
+        ActionId, CheckpointId, GuardrailId, IncidentId, PayloadId, RuleName, SessionId, Timestamp,
+    },
     incident::{Incident, IncidentEvent},
     outcome::Verdict,
     place::{Held, Place},
@@ -267,7 +270,7 @@ pub trait Inspector: Send + Sync {
 
 /// Derives guardrails from incidents.
 pub trait Synthesizer: Send + Sync {
-    /// A guardrail for this incident, parsed and valid.
+    /// A guardrail for this incident, parsed and valid, or the one that refuses its call already.
     ///
     /// # Errors
     ///
@@ -288,13 +291,41 @@ pub struct SynthesisRequest<'a> {
     /// The step that caused it.
     pub step: &'a CompletedStep,
     /// What the step's source does.
-    pub code: &'a CodeFacts,
+    pub code: &'a Arc<CodeFacts>,
     /// What the step changed, as detected.
     pub effects: &'a Effects,
+    /// What could be known before the step.
+    pub facts: &'a Facts,
+    /// Steps that led to earlier incidents of the same rule, oldest first.
+    pub harms: &'a [Harm],
     /// Earlier steps of this session that no rule objected to: a guardrail must not hold on them.
     pub benign: &'a [PastStep],
     /// Guardrails in force. One that holds already needs no sibling.
     pub existing: &'a [Guardrail],
+    /// Wider forms, by the name of their rule, that have held on steps so far.
+    pub shadows: &'a [ShadowRecord],
+}
+
+/// A step that led to an incident.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Harm {
+    /// The incident.
+    pub incident: IncidentId,
+    /// The step.
+    pub step: PastStep,
+    /// What it changed.
+    pub effects: Effects,
+}
+
+/// What became of the steps on which a rule in shadow has held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShadowRecord {
+    /// The rule's name.
+    pub rule: RuleName,
+    /// Steps that led to an incident.
+    pub incidents: u32,
+    /// Steps that nothing objected to.
+    pub benign: u32,
 }
 
 /// An earlier call.
@@ -308,13 +339,33 @@ pub struct PastStep {
     pub code: Arc<CodeFacts>,
 }
 
+/// What a synthesizer answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Synthesis {
+    /// This guardrail refuses the call already.
+    Covered {
+        /// The guardrail.
+        id: GuardrailId,
+        /// Its version.
+        version: u32,
+    },
+    /// This one shall.
+    Proposed(Proposal),
+}
+
 /// What a synthesizer proposes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Synthesis {
+pub struct Proposal {
     /// Stable across versions.
     pub id: GuardrailId,
+    /// The version that it replaces, if there is one.
+    pub replaces: Option<u32>,
     /// The rule as text.
     pub text: String,
+    /// A wider form, to be tried in shadow.
+    pub wider: Option<String>,
+    /// On how much it was tried.
+    pub tried: Tried,
     /// What derived it, with its version.
     pub by: String,
 }

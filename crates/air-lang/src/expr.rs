@@ -83,6 +83,25 @@ pub fn compile(source: &str, moment: Moment) -> Result<Arc<dyn Condition>, Vec<E
     Ok(Arc::new(Compiled { source: source.into(), node, reads }))
 }
 
+/// The parts of a condition that are joined by `||` on the outermost level, each on one line. One part
+/// where there is no such `||`; none where the text is no expression, or would not be the same on one
+/// line.
+pub fn alternatives(source: &str) -> Vec<String> {
+    let Ok(scan) = scan::scan(source) else { return Vec::new() };
+    let ors: &[usize] = if scan.is_ternary { &[] } else { &scan.ors };
+    let starts = std::iter::once(0).chain(ors.iter().map(|at| at + 2));
+    let ends = ors.iter().copied().chain([source.len()]);
+    let parts = starts.zip(ends).filter_map(|(start, end)| source.get(start..end));
+    let one_line = |part: &str| {
+        let lines: Vec<&str> = part.lines().map(str::trim).collect();
+        let is_safe =
+            lines.len() == 1 || !["//", "\"\"\"", "'''"].iter().any(|it| part.contains(it));
+        let line = lines.join(" ").trim().to_owned();
+        (is_safe && !line.is_empty()).then_some(line)
+    };
+    parts.filter_map(one_line).collect()
+}
+
 /// Compiles the arguments of a `call` action: a JSON object whose texts may hold `${CEL}`, one
 /// object per item of the list when `loop_var` names a variable and a list.
 ///

@@ -4,7 +4,9 @@
 //! Start at [`Session`]. It knows ports only: no judge, store or sandbox in particular.
 
 mod decide;
+mod eradicate;
 mod facts;
+mod incident;
 mod plan;
 mod ports;
 mod respond;

@@ -42,7 +42,10 @@ pub enum Decision {
 }
 
 /// The reviewed steps, as far as their payloads were not erased.
-async fn history(ports: &Ports, events: &[SessionEvent]) -> Result<History, RuntimeError> {
+pub(crate) async fn history(
+    ports: &Ports,
+    events: &[SessionEvent],
+) -> Result<History, RuntimeError> {
     let mut history = History::default();
     for event in events {
         let SessionEvent::StepReviewed { done, .. } = event else { continue };
@@ -98,6 +101,7 @@ impl Session {
             agent: agent.clone(),
             history,
             publication: None,
+            mistaken: Vec::new(),
             id,
             ports,
         })
@@ -176,8 +180,16 @@ impl Session {
         let payload = payload.ok_or_else(|| broken("it was erased".into()))?;
         let step: ProposedStep =
             serde_json::from_slice(&payload).map_err(|error| broken(error.to_string()))?;
-        self.after_step(Ticket { step, checkpoint: open.checkpoint, code: OnceLock::new() }, None)
-            .await
+        self.after_step(
+            Ticket {
+                step,
+                checkpoint: open.checkpoint,
+                code: OnceLock::new(),
+                foretold: Vec::new(),
+            },
+            None,
+        )
+        .await
     }
 
     /// The incident that was already detected for a step, if any.

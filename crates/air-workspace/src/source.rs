@@ -27,7 +27,8 @@ const LARGEST: u64 = 1 << 20;
 pub(crate) fn read(layers: &Layers, path: &Path, mounted: &[PathBuf]) -> Result<Vec<u8>, String> {
     let shown = path.display();
     let roots = layers.roots().iter().enumerate();
-    let root = roots.filter_map(|(at, root)| Some((at, root, path.strip_prefix(&root.agent).ok()?)));
+    let root =
+        roots.filter_map(|(at, root)| Some((at, root, path.strip_prefix(&root.agent).ok()?)));
     // One root may lie below another.
     let root = root.max_by_key(|(_, root, _)| root.agent.as_os_str().len());
     let file = match root {
