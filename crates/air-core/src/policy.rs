@@ -8,12 +8,12 @@ use crate::rule::{Hit, Rule, RuleKind, Severity};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FailPolicy {
-    /// A guardrail of severity `critical`. Default: block.
+    /// A guardrail of severity `critical` that a person wrote. Default: block.
     pub critical_guardrail: Hit,
     /// Any other guardrail. Default: ask, which blocks where nobody can be asked.
     pub guardrail: Hit,
-    /// One that was learned from an incident and is not critical. Default: warn, because the rule that
-    /// found the incident still judges what the call does, and what it does can be undone.
+    /// One that was learned from an incident, whatever its severity. Default: warn, because the rule
+    /// that found the incident still judges what the call does, and what it does can be undone.
     #[serde(default = "warn")]
     pub learned_guardrail: Hit,
     /// An AIR rule of severity `critical`. Default: hold the session.
@@ -52,8 +52,8 @@ impl FailPolicy {
     /// What this guardrail does where it is undetermined.
     pub fn before(&self, rule: &Rule) -> Hit {
         match &rule.kind {
-            _ if rule.severity == Severity::Critical => self.critical_guardrail,
             RuleKind::Guardrail { from: Some(_), .. } => self.learned_guardrail,
+            _ if rule.severity == Severity::Critical => self.critical_guardrail,
             RuleKind::Guardrail { .. } | RuleKind::Incident { .. } => self.guardrail,
         }
     }

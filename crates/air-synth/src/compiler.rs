@@ -14,7 +14,7 @@ use air_core::{
         BoxFuture, CodeReader, Harm, PastStep, Proposal, Synthesis, SynthesisError,
         SynthesisRequest, Synthesizer,
     },
-    rule::{Decision, Hit, Rule, RuleKind, Severity},
+    rule::{Decision, Hit, Rule, RuleKind},
     value::Value,
 };
 
@@ -68,6 +68,13 @@ pub(crate) struct Case<'a> {
     pub(crate) benign: Vec<Facts>,
     /// Ordinary work, whatever the session has seen of it.
     pub(crate) shipped: Vec<Facts>,
+}
+
+impl Case<'_> {
+    /// All that nobody objects to.
+    fn ordinary(&self) -> impl Iterator<Item = &Facts> {
+        self.benign.iter().chain(&self.shipped)
+    }
 }
 
 impl Compiler {
@@ -146,12 +153,12 @@ impl Compiler {
             benign: u32::try_from(case.benign.len() + case.shipped.len()).unwrap_or(u32::MAX),
         };
         let may_be_class = bound.false_positive_bound() <= MOST_FALSE;
+        let own = &case.harms.last()?.1;
         let is_clean = |form: &Form| {
-            let fits = |facts: &&Facts| form.holds(facts).is_satisfied();
-            let none = case.benign.iter().chain(&case.shipped).find(fits).is_none();
             // By the rule's own words every step that fits is an incident, so ordinary work counts only
             // where it was seen and nothing objected.
-            none || form.is_explained && !case.benign.iter().any(|facts| fits(&facts))
+            let shipped = !form.is_explained && case.shipped.iter().any(|it| fits(form, it, own));
+            !shipped && !case.benign.iter().any(|facts| fits(form, facts, own))
         };
         let mut forms = self.explained(case);
         forms.extend(self.promoted(case));
@@ -161,15 +168,14 @@ impl Compiler {
         }
         forms.extend(classes.into_iter().filter(|form| !form.is_class));
         forms.retain(|form| !form.is_secret && is_clean(form));
-        let own = case.harms.last()?;
-        if !forms.iter().any(|form| form.holds(&own.1).is_satisfied()) {
+        if !forms.iter().any(|form| form.holds(own).is_satisfied()) {
             forms.extend(self.told_by_the_call(case, why));
         }
         let mut all: Vec<Form> = forms;
         all.extend(earlier.iter().cloned());
         let facts: Vec<&Facts> = case.harms.iter().map(|(_, facts)| facts).collect();
         let mut chosen = merge::cover(all, &facts);
-        if !chosen.iter().any(|form| form.holds(&own.1).is_satisfied()) {
+        if !chosen.iter().any(|form| form.holds(own).is_satisfied()) {
             return None;
         }
         if let Some(words) = self.in_words(case) {
@@ -180,16 +186,16 @@ impl Compiler {
 
     /// The wider form that is tried in shadow, as a rule.
     fn wider(&self, case: &Case<'_>, enforced: &[Form], name: &str) -> Option<String> {
-        let own = case.harms.last()?;
+        let own = &case.harms.last()?.1;
         let mut candidates: Vec<Form> = self.explained_whole(case).into_iter().collect();
         candidates.extend(self.classes(case).into_iter().filter(|form| form.is_class));
         candidates.extend(self.kinds(case));
-        let fits = |form: &Form| {
-            let none = case.benign.iter().all(|facts| !form.holds(facts).is_satisfied());
-            none && !form.is_secret && form.holds(&own.1).is_satisfied()
+        let may_be = |form: &Form| {
+            let none = !case.ordinary().any(|facts| fits(form, facts, own));
+            none && !form.is_secret && form.holds(own).is_satisfied()
         };
         let known = |form: &Form| enforced.iter().any(|it| it.condition == form.condition);
-        let form = candidates.into_iter().find(|form| !known(form) && fits(form))?;
+        let form = candidates.into_iter().find(|form| !known(form) && may_be(form))?;
         Some(rule_text(&case.request, name, &[form]))
     }
 
@@ -213,13 +219,12 @@ impl Compiler {
         let request = &case.request;
         let (_, facts) = case.harms.last()?;
         let ways = self.ways(request, facts);
-        let critical = request.rule.severity == Severity::Critical;
         for form in candidate::forms(&request.step.proposed.call, request.code, &ways) {
             if form.is_secret {
                 "the call cannot be told without what looks like a secret".clone_into(why);
                 continue;
             }
-            match validate(&form, facts, case, critical) {
+            match validate(&form, facts, case) {
                 Ok(()) => return Some(form),
                 Err(found) => *why = found,
             }
@@ -318,7 +323,13 @@ fn holds(rule: &Rule, facts: &Facts) -> Outcome {
     }
 }
 
-fn validate(form: &Form, own: &Facts, case: &Case<'_>, critical: bool) -> Result<(), String> {
+/// Whether a benign step fits. A form that speaks of arguments speaks of those of one tool.
+fn fits(form: &Form, facts: &Facts, own: &Facts) -> bool {
+    let same_tool = || facts.get(Root::Tool) == own.get(Root::Tool);
+    (form.any_tool || same_tool()) && form.holds(facts).is_satisfied()
+}
+
+fn validate(form: &Form, own: &Facts, case: &Case<'_>) -> Result<(), String> {
     match form.holds(own) {
         Outcome::Satisfied => {}
         Outcome::Unsatisfied => {
@@ -328,17 +339,8 @@ fn validate(form: &Form, own: &Facts, case: &Case<'_>, critical: bool) -> Result
             return Err(format!("what was derived cannot be told of the incident's call: {why}"));
         }
     }
-    for facts in case.benign.iter().chain(&case.shipped) {
-        match form.holds(facts) {
-            Outcome::Satisfied => {
-                return Err("a benign call of this session is like the incident's".to_owned());
-            }
-            // Where that blocks, it must not be.
-            Outcome::Undetermined(why) if critical => {
-                return Err(format!("a benign call cannot be told from the incident's: {why}"));
-            }
-            Outcome::Unsatisfied | Outcome::Undetermined(_) => {}
-        }
+    if case.ordinary().any(|facts| fits(form, facts, own)) {
+        return Err("a benign call is like the incident's".to_owned());
     }
     Ok(())
 }

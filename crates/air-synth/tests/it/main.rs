@@ -293,7 +293,7 @@ fn a_benign_call_narrows_it() {
     assert_eq!(condition(&incident), "args.command == \"cp /etc/passwd passwd\"");
     incident.benign.push(bash("cp /etc/passwd passwd"));
     let error = derive(&incident).unwrap_err();
-    insta::assert_snapshot!(error, @"no guardrail: a benign call of this session is like the incident's");
+    insta::assert_snapshot!(error, @"no guardrail: a benign call is like the incident's");
 }
 
 #[test]
