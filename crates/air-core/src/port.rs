@@ -376,6 +376,23 @@ pub trait GuardrailStore: Send + Sync {
     ///
     /// [`JournalError::Conflict`] if its number does not follow the last one's.
     fn put<'a>(&'a self, guardrail: &'a Guardrail) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// Last versions that cannot be read: [`Self::current`] has the last one before that can be, or
+    /// nothing of that guardrail.
+    fn damaged(&self) -> BoxFuture<'_, Result<Vec<DamagedGuardrail>, JournalError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+}
+
+/// A version of a guardrail that is held and cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedGuardrail {
+    /// The guardrail.
+    pub id: GuardrailId,
+    /// The version.
+    pub version: u32,
+    /// Why it cannot be read.
+    pub why: String,
 }
 
 /// A person who can be asked.
