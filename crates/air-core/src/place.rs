@@ -1,6 +1,7 @@
 //! Where data lies: what a flow comes from and goes to, and what later steps find there.
 
-use std::{net::IpAddr, sync::Arc};
+use core::net::IpAddr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 

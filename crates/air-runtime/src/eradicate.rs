@@ -6,32 +6,32 @@ use std::{
 };
 
 use air_core::{
-    effects::Effects,
     fact::{Facts, Root, Roots},
     guardrail::{Guardrail, Mode, Provenance},
-    id::{IncidentId, RuleName, SessionId},
-    incident::{Adopted, Classification, Incident, Input, State},
-    port::{Event, Harm, PastStep, Proposal, ShadowRecord, Stream, Synthesis, SynthesisRequest},
+    id::{IncidentId, RuleName},
+    incident::{Adopted, Classification, Incident, Input},
+    port::{
+        Event, Harm, Journal, PastStep, Proposal, ShadowRecord, Stream, Synthesis, SynthesisRequest,
+    },
     session::SessionEvent,
-    step::CompletedStep,
 };
 
 use crate::{
     Ports,
     facts::{History, Scene},
-    respond::{Case, Context, load, read},
-    resume,
+    replay::{Found, RecordedStep, recorded_steps},
+    respond::{Case, Context},
     session::RuntimeError,
 };
 
-/// Sessions that are looked at, newest first.
-const MOST_SESSIONS: usize = 64;
-/// Benign steps that a guardrail is tried on.
-const MOST_BENIGN: usize = 1024;
+/// Steps that are looked at, newest first.
+const MOST_STEPS: usize = 1024;
+/// Sessions that are asked for what rules in shadow held on.
+const MOST_SESSIONS: usize = 256;
 /// Earlier incidents of the same rule.
 const MOST_HARMS: usize = 16;
 
-/// What the journal tells of other sessions.
+/// What the journal tells.
 #[derive(Default)]
 struct Evidence {
     benign: Vec<PastStep>,
@@ -66,12 +66,10 @@ pub(crate) async fn eradicate(
     let Some(rule) = case.rules.first() else {
         return Input::SynthesisFailed("no rule leads the incident".into());
     };
-    let session = &incident.detection().session;
-    let mut evidence = match evidence(ports, &rule.name, incident, session).await {
+    let evidence = match evidence(ports, &rule.name, incident.id()).await {
         Ok(evidence) => evidence,
         Err(error) => return Input::SynthesisFailed(error.to_string()),
     };
-    evidence.benign.extend(context.history.calls());
     let code = context.history.read(ports, &case.step.proposed);
     let facts = facts_before(case, ports, context, incident).await;
     let request = SynthesisRequest {
@@ -165,115 +163,73 @@ async fn facts_before(
     facts
 }
 
+/// What the journal tells, beside the incident's own step.
 async fn evidence(
     ports: &Ports,
     rule: &RuleName,
-    incident: &Incident,
-    session: &SessionId,
+    incident: &IncidentId,
 ) -> Result<Evidence, RuntimeError> {
     let mut found = Evidence::default();
-    let mut shadows: HashMap<RuleName, (u32, u32)> = HashMap::new();
-    let (mut sessions, mut incidents) = (Vec::new(), Vec::new());
-    for stream in ports.journal.streams().await? {
-        match stream {
-            Stream::Session(id) => sessions.push(id),
-            Stream::Incident(id) if id != *incident.id() => incidents.push(id),
-            Stream::Incident(_) => {}
+    let (mut session, mut history) = (None, History::default());
+    for recorded in recorded_steps(&*ports.journal, MOST_STEPS).await? {
+        let RecordedStep { session: of, step, effects, found: verdict, .. } = recorded;
+        if session.as_ref() != Some(&of) {
+            (session, history) = (Some(of), History::default());
         }
+        let code = history.read(ports, &step.proposed);
+        let past = PastStep {
+            plan: step.proposed.plan.clone(),
+            call: step.proposed.call.clone(),
+            code: Arc::clone(&code),
+        };
+        match verdict {
+            Found::Nothing => found.benign.push(past),
+            // A person has said that it was none.
+            Found::Incident {
+                classification: Some(Classification::FalsePositive | Classification::BenignPositive),
+                ..
+            } => found.benign.push(past),
+            Found::Incident { id, rules, .. } if id != *incident && rules.first() == Some(rule) => {
+                found.harms.push(Harm { incident: id, step: past, effects: effects.clone() });
+            }
+            Found::Incident { .. } | Found::Undetermined(_) => {}
+        }
+        history.push(&step, effects, &code, &*ports.workspace);
     }
-    for id in sessions.into_iter().rev().take(MOST_SESSIONS) {
-        let events: Vec<SessionEvent> = ports
-            .journal
-            .read(&Stream::Session(id.clone()))
-            .await?
-            .into_iter()
-            .filter_map(|record| match record.event {
-                Event::Session(event) => Some(event),
-                Event::Incident(_) => None,
-            })
-            .collect();
-        count_shadows(&events, &mut shadows);
-        // The session's own steps are at hand.
-        if id != *session && found.benign.len() < MOST_BENIGN {
-            found.benign.extend(resume::history(ports, &events).await?.calls());
-        }
-    }
-    found.benign.truncate(MOST_BENIGN);
-    for id in incidents.into_iter().rev() {
-        if found.harms.len() == MOST_HARMS {
-            break;
-        }
-        match harm(ports, &id, rule).await? {
-            Some(Said::Harm(harm)) => found.harms.push(harm),
-            Some(Said::Benign(step)) => found.benign.push(step),
-            None => {}
-        }
-    }
-    found.harms.reverse();
-    found.shadows = shadows
-        .into_iter()
-        .map(|(rule, (incidents, benign))| ShadowRecord { rule, incidents, benign })
-        .collect();
+    let extra = found.harms.len().saturating_sub(MOST_HARMS);
+    found.harms.drain(..extra);
+    found.shadows = shadows(&*ports.journal).await?;
     Ok(found)
 }
 
-/// What became of the steps on which rules in shadow held.
-fn count_shadows(events: &[SessionEvent], shadows: &mut HashMap<RuleName, (u32, u32)>) {
-    let mut held: HashMap<u32, Vec<RuleName>> = HashMap::new();
-    for event in events {
-        match event {
-            SessionEvent::Gated { index, shadow, .. } => {
-                held.entry(*index).or_default().extend(shadow.iter().map(|it| it.rule.clone()));
-            }
-            SessionEvent::ResponseStarted { index, .. } => {
-                for rule in held.remove(index).unwrap_or_default() {
-                    shadows.entry(rule).or_default().0 += 1;
+/// What became of the steps on which rules in shadow have held.
+async fn shadows(journal: &dyn Journal) -> Result<Vec<ShadowRecord>, RuntimeError> {
+    let mut records: HashMap<RuleName, (u32, u32)> = HashMap::new();
+    let mut sessions = 0;
+    for stream in journal.streams().await?.into_iter().rev() {
+        let Stream::Session(_) = stream else { continue };
+        if sessions == MOST_SESSIONS {
+            break;
+        }
+        sessions += 1;
+        let mut held: HashMap<u32, Vec<RuleName>> = HashMap::new();
+        for record in journal.read(&stream).await? {
+            let Event::Session(event) = record.event else { continue };
+            let (index, is_incident) = match event {
+                SessionEvent::Gated { index, shadow, .. } => {
+                    held.entry(index).or_default().extend(shadow.into_iter().map(|it| it.rule));
+                    continue;
                 }
+                SessionEvent::ResponseStarted { index, .. } => (index, true),
+                SessionEvent::StepReviewed { index, .. } => (index, false),
+                _ => continue,
+            };
+            for rule in held.remove(&index).unwrap_or_default() {
+                let (incidents, benign) = records.entry(rule).or_default();
+                *(if is_incident { incidents } else { benign }) += 1;
             }
-            SessionEvent::StepReviewed { index, .. } => {
-                for rule in held.remove(index).unwrap_or_default() {
-                    shadows.entry(rule).or_default().1 += 1;
-                }
-            }
-            _ => {}
         }
     }
-}
-
-/// What a person has said of an earlier incident, or has left standing.
-enum Said {
-    Harm(Harm),
-    Benign(PastStep),
-}
-
-/// The step of an earlier incident of `rule`, or of any that a person has said to be none.
-async fn harm(
-    ports: &Ports,
-    id: &IncidentId,
-    rule: &RuleName,
-) -> Result<Option<Said>, RuntimeError> {
-    let incident = load(ports, id).await?;
-    let detection = incident.detection();
-    let leads = detection.findings.first().is_some_and(|finding| finding.rule == *rule);
-    let dismissed = matches!(
-        incident.state(),
-        State::Closed(Classification::FalsePositive | Classification::BenignPositive)
-    );
-    if !leads && !dismissed {
-        return Ok(None);
-    }
-    // What was erased is evidence of nothing.
-    let step = read(ports, &detection.step).await?;
-    let effects = read(ports, &detection.effects).await?;
-    let step: Option<CompletedStep> = step.and_then(|json| serde_json::from_slice(&json).ok());
-    let effects: Option<Effects> = effects.and_then(|json| serde_json::from_slice(&json).ok());
-    let (Some(step), Some(effects)) = (step, effects) else { return Ok(None) };
-    let code = History::default().read(ports, &step.proposed);
-    let step =
-        PastStep { plan: step.proposed.plan, call: step.proposed.call, code: Arc::clone(&code) };
-    Ok(Some(if dismissed {
-        Said::Benign(step)
-    } else {
-        Said::Harm(Harm { incident: id.clone(), step, effects })
-    }))
+    let record = |(rule, (incidents, benign))| ShadowRecord { rule, incidents, benign };
+    Ok(records.into_iter().map(record).collect())
 }

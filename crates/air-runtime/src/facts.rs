@@ -12,7 +12,7 @@ use air_core::{
     id::{CheckpointId, SessionId},
     memory::Memory,
     place::{Held, Place, PlaceKind},
-    port::{PastStep, Surroundings, Workspace},
+    port::{Surroundings, Workspace},
     step::{CompletedStep, Observation, ProposedStep},
     value::Value,
 };
@@ -37,7 +37,6 @@ struct Past {
     step: ProposedStep,
     observation: Option<Observation>,
     effects: Effects,
-    code: Arc<CodeFacts>,
 }
 
 impl History {
@@ -62,30 +61,20 @@ impl History {
         &mut self,
         step: &CompletedStep,
         effects: Effects,
-        code: Arc<CodeFacts>,
+        code: &CodeFacts,
         workspace: &dyn Workspace,
     ) {
-        self.memory.observe(&code, &effects, |path| workspace.absolute(path));
+        self.memory.observe(code, &effects, |path| workspace.absolute(path));
         let mut observation = step.observation.clone();
         if let Some(observation) = &mut observation {
             let cut = observation.content.floor_char_boundary(HISTORY_OUTPUT_BYTES);
             observation.content.truncate(cut);
         }
-        self.steps.push_back(Past { step: step.proposed.clone(), observation, effects, code });
+        self.steps.push_back(Past { step: step.proposed.clone(), observation, effects });
         if self.steps.len() > HISTORY_STEPS {
             self.steps.pop_front();
             self.forgotten = true;
         }
-    }
-
-    /// What past steps called.
-    pub(crate) fn calls(&self) -> Vec<PastStep> {
-        let call = |past: &Past| PastStep {
-            plan: past.step.plan.clone(),
-            call: past.step.call.clone(),
-            code: Arc::clone(&past.code),
-        };
-        self.steps.iter().map(call).collect()
     }
 
     fn to_value(&self, labels: &dyn PathLabels) -> Value {

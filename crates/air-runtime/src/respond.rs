@@ -341,7 +341,7 @@ async fn supply(scene: &Scene<'_>, facts: &mut Facts, roots: Roots) {
     scene.supply(facts, roots.without(facts.supplied()), None).await;
 }
 
-pub(crate) async fn read(
+async fn read(
     ports: &Ports,
     id: &air_core::id::PayloadId,
 ) -> Result<Option<Vec<u8>>, RuntimeError> {

@@ -12,9 +12,10 @@ use air_core::{
 
 use crate::{
     Ports,
+    engine::engine,
     facts::History,
     respond::{self, Context, Until},
-    session::{Opening, ReviewReply, RuntimeError, Session, Ticket, engine},
+    session::{Opening, ReviewReply, RuntimeError, Session, Ticket},
 };
 
 /// What became of a session that was resumed.
@@ -55,7 +56,7 @@ pub(crate) async fn history(
             Some((step, effects)) => {
                 let step: CompletedStep = step;
                 let code = history.read(ports, &step.proposed);
-                history.push(&step, effects, code, &*ports.workspace);
+                history.push(&step, effects, &code, &*ports.workspace);
             }
             None => history.forget(),
         }
@@ -94,8 +95,10 @@ impl Session {
         }
         let history = history(&ports, &events).await?;
         let task = ports.journal.payload(task).await?.unwrap_or_default();
+        let (engine, faults) = engine(&ports, opening.rules, opening.policy).await?;
         Ok(Self {
-            engine: engine(&ports, opening.rules, opening.policy).await?,
+            engine,
+            faults,
             machine,
             task: String::from_utf8_lossy(&task).into_owned(),
             agent: agent.clone(),

@@ -6,13 +6,12 @@ use air_core::{
     code::CodeFacts,
     engine::Engine,
     evaluation::{Decided, Finding, FindingRecord, Gate, Review},
-    guardrail::Mode,
     id::{CallId, CheckpointId, RuleName, SessionId},
     incident::{Incident, TransitionError},
     policy::FailPolicy,
     port::{Durability, Event, JournalError, Publication, Record, Stream, WorkspaceError},
     rule::Rule,
-    ruleset::{DuplicateRuleError, Entry, RuleSet},
+    ruleset::DuplicateRuleError,
     session::{self, SessionEvent, Status},
     step::{Arguments, CompletedStep, Observation, ProposedStep, ToolCall},
 };
@@ -20,6 +19,7 @@ use air_core::{
 use crate::{
     Ports,
     decide::{decide, payload, records, refusal},
+    engine::{GuardrailFault, engine},
     eradicate,
     facts::{History, Scene},
     respond::Until,
@@ -35,14 +35,6 @@ pub enum RuntimeError {
     /// The workspace failed before the call: nothing may run that cannot be undone.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// A learned guardrail does not parse.
-    #[error("guardrail `{id}` cannot be read: {why}")]
-    Guardrail {
-        /// The guardrail.
-        id: air_core::id::GuardrailId,
-        /// What is wrong with it.
-        why: String,
-    },
     /// Two rules share a name.
     #[error(transparent)]
     Duplicate(#[from] DuplicateRuleError),
@@ -135,38 +127,7 @@ pub struct Session {
     pub(crate) publication: Option<Publication>,
     /// Wider forms that have held on steps that nothing objected to.
     pub(crate) mistaken: Vec<RuleName>,
-}
-
-/// The authored rules and the guardrails in force.
-///
-/// # Errors
-///
-/// If the store cannot be read, a guardrail does not parse, or two rules share a name.
-pub(crate) async fn engine(
-    ports: &Ports,
-    rules: Vec<Rule>,
-    policy: FailPolicy,
-) -> Result<Engine, RuntimeError> {
-    let authored =
-        rules.into_iter().map(|rule| Entry { rule: Arc::new(rule), mode: Mode::Enforce });
-    let mut entries: Vec<Entry> = authored.collect();
-    for guardrail in ports.guardrails.current().await? {
-        if guardrail.mode == Mode::Retired {
-            continue;
-        }
-        let rule = ports
-            .rules
-            .rule(&guardrail.text)
-            .map_err(|why| RuntimeError::Guardrail { id: guardrail.id, why })?;
-        entries.push(Entry { rule: Arc::new(rule), mode: guardrail.mode });
-        // A wider form is tried and does nothing; one that cannot be read is not missed.
-        let wider = guardrail.wider.filter(|_| guardrail.mode == Mode::Enforce);
-        if let Some(rule) = wider.and_then(|text| ports.rules.rule(&text).ok()) {
-            entries.push(Entry { rule: Arc::new(rule), mode: Mode::Shadow });
-        }
-    }
-    let engine = Engine::new(RuleSet::new(entries)?, policy);
-    Ok(if ports.judge.is_some() { engine.judged() } else { engine })
+    pub(crate) faults: Vec<GuardrailFault>,
 }
 
 impl Session {
@@ -176,7 +137,7 @@ impl Session {
     ///
     /// If the rules cannot be loaded whole or the journal cannot be written.
     pub async fn open(ports: Ports, opening: Opening) -> Result<Self, RuntimeError> {
-        let engine = engine(&ports, opening.rules, opening.policy).await?;
+        let (engine, faults) = engine(&ports, opening.rules, opening.policy).await?;
         let task = ports.journal.put_payload(opening.task.as_bytes()).await?;
         let mut session = Self {
             engine,
@@ -187,6 +148,7 @@ impl Session {
             history: History::default(),
             publication: None,
             mistaken: Vec::new(),
+            faults,
             ports,
         };
         let tier = session.ports.workspace.tier();
@@ -204,6 +166,11 @@ impl Session {
     /// How well its workspace contains.
     pub fn tier(&self) -> air_core::port::Tier {
         self.ports.workspace.tier()
+    }
+
+    /// Guardrails whose last version cannot be used. To be told.
+    pub fn faults(&self) -> &[GuardrailFault] {
+        &self.faults
     }
 
     /// Position of the next step, from 1.
@@ -249,9 +216,12 @@ impl Session {
             let gate = self.asked(&step, decided.decision, &decided).await;
             notes = records(decided.hits.iter().chain(&decided.undetermined));
             if gate != Gate::Allow || !notes.is_empty() || !decided.shadow.is_empty() {
+                // One that runs is kept when it starts.
+                let refused = gate == Gate::Block;
                 let event = SessionEvent::Gated {
                     index: step.index,
                     tool: step.call.tool.clone(),
+                    step: if refused { Some(payload(&self.ports, &step).await?) } else { None },
                     gate,
                     hits: records(&decided.hits),
                     undetermined: records(&decided.undetermined),
@@ -319,7 +289,7 @@ impl Session {
             shadow: records(&decided.shadow),
         };
         self.record(event, Durability::Process).await?;
-        self.history.push(&completed, effects, code, &*self.ports.workspace);
+        self.history.push(&completed, effects, &code, &*self.ports.workspace);
         self.mistaken.extend(foretold);
         Ok(match decided.decision {
             Review::Ask => ReviewReply::Held(undetermined),

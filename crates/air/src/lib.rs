@@ -8,6 +8,7 @@ mod adapters;
 mod archive;
 mod host;
 pub mod records;
+mod replay;
 mod settings;
 mod undo;
 
@@ -27,7 +28,10 @@ use air_synth::Compiler;
 use air_workspace::{LocalWorkspace, Overlay, SandboxConfig, Tools};
 
 pub use adapters::{Nobody, RandomIds, SystemClock};
-pub use air_runtime::{Attention, Decision, GateReply, ReviewReply, RuntimeError};
+pub use air_runtime::{
+    Attention, Decision, GateReply, GuardrailFault, ReviewReply, RuntimeError,
+    replay::{Change, ReplayedStep, Trial},
+};
 pub use air_workspace::{Undone, UndoneAs};
 pub use host::{Host, StepOutcome};
 pub use settings::Settings;
