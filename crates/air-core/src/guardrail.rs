@@ -73,6 +73,15 @@ impl Provenance {
     pub fn is_learned(&self) -> bool {
         matches!(self, Self::Synthesized { .. } | Self::Refined { .. })
     }
+
+    /// The incident that this version answers.
+    pub fn incident(&self) -> Option<&IncidentId> {
+        match self {
+            Self::Synthesized { incident, .. } => Some(incident),
+            Self::Refined { incident, .. } => incident.as_ref(),
+            Self::Authored { .. } => None,
+        }
+    }
 }
 
 /// Where a guardrail version came from.

@@ -1,7 +1,6 @@
 //! Where data lies: what a flow comes from and goes to, and what later steps find there.
 
-use core::net::IpAddr;
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -164,11 +163,10 @@ fn host_label(address: &str) -> Option<&'static str> {
         (Some(v4), _) if v4.is_loopback() => "loopback",
         (Some(v4), _) if v4.is_link_local() => "link-local",
         (Some(v4), _) if v4.is_private() => "private",
-        (Some(_), _) => "public",
         (None, IpAddr::V6(v6)) if v6.is_loopback() => "loopback",
         (None, IpAddr::V6(v6)) if v6.is_unicast_link_local() => "link-local",
         (None, IpAddr::V6(v6)) if v6.is_unique_local() => "private",
-        (None, _) => "public",
+        _ => "public",
     })
 }
 

@@ -13,12 +13,12 @@ use crate::{
     effects::Effects,
     guardrail::Guardrail,
     id::{ActionId, CheckpointId, GuardrailId, IncidentId, PayloadId, SessionId, Timestamp},
-    incident::{Incident, IncidentEvent},
+    incident::IncidentEvent,
     outcome::Verdict,
     place::{Held, Place},
     question::Question,
     session::SessionEvent,
-    step::{Arguments, CompletedStep, Observation, ToolCall},
+    step::{Arguments, Observation, ToolCall},
     value::Value,
 };
 

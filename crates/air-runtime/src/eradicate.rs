@@ -54,11 +54,8 @@ pub(crate) async fn eradicate(
         Err(error) => return Input::SynthesisFailed(error.to_string()),
     };
     // A crash between storing a guardrail and journaling it leaves it stored.
-    let ours = existing.iter().find(|guardrail| match &guardrail.provenance {
-        Provenance::Synthesized { incident: of, .. } => of == incident.id(),
-        Provenance::Refined { incident: of, .. } => of.as_ref() == Some(incident.id()),
-        _ => false,
-    });
+    let ours =
+        existing.iter().find(|guardrail| guardrail.provenance.incident() == Some(incident.id()));
     if let Some(guardrail) = ours {
         let (id, version) = (guardrail.id.clone(), guardrail.version);
         return Input::Adopted(Adopted { id, version });

@@ -22,8 +22,8 @@ use crate::{
     candidate::{self, is_secret},
     cause::{Effect, Parts},
     evidence,
-    form::Form,
-    merge,
+    form::{Form, Reach},
+    learn, merge,
 };
 
 /// What derived a guardrail, with its version.
@@ -157,16 +157,17 @@ impl Compiler {
         let is_clean = |form: &Form| {
             // By the rule's own words every step that fits is an incident, so ordinary work counts only
             // where it was seen and nothing objected.
-            let shipped = !form.is_explained && case.shipped.iter().any(|it| fits(form, it, own));
+            let shipped =
+                form.reach != Reach::Rule && case.shipped.iter().any(|it| fits(form, it, own));
             !shipped && !case.benign.iter().any(|facts| fits(form, facts, own))
         };
-        let mut forms = self.explained(case);
-        forms.extend(self.promoted(case));
+        let mut forms = learn::fulfilled(case);
+        forms.extend(promoted(case));
         let classes = self.classes(case);
         if may_be_class {
-            forms.extend(classes.iter().filter(|form| form.is_class).cloned());
+            forms.extend(classes.iter().filter(|form| form.reach != Reach::Exact).cloned());
         }
-        forms.extend(classes.into_iter().filter(|form| !form.is_class));
+        forms.extend(classes.into_iter().filter(|form| form.reach == Reach::Exact));
         forms.retain(|form| !form.is_secret && is_clean(form));
         if !forms.iter().any(|form| form.holds(own).is_satisfied()) {
             forms.extend(self.told_by_the_call(case, why));
@@ -187,8 +188,8 @@ impl Compiler {
     /// The wider form that is tried in shadow, as a rule.
     fn wider(&self, case: &Case<'_>, enforced: &[Form], name: &str) -> Option<String> {
         let own = &case.harms.last()?.1;
-        let mut candidates: Vec<Form> = self.explained_whole(case).into_iter().collect();
-        candidates.extend(self.classes(case).into_iter().filter(|form| form.is_class));
+        let mut candidates: Vec<Form> = learn::whole_rule(case).into_iter().collect();
+        candidates.extend(self.classes(case).into_iter().filter(|form| form.reach != Reach::Exact));
         candidates.extend(self.kinds(case));
         let may_be = |form: &Form| {
             let none = !case.ordinary().any(|facts| fits(form, facts, own));
@@ -197,21 +198,6 @@ impl Compiler {
         let known = |form: &Form| enforced.iter().any(|it| it.condition == form.condition);
         let form = candidates.into_iter().find(|form| !known(form) && may_be(form))?;
         Some(rule_text(&case.request, name, &[form]))
-    }
-
-    /// Wider forms that have proved themselves in shadow.
-    fn promoted(&self, case: &Case<'_>) -> Vec<Form> {
-        let Some(before) = predecessor(&case.request) else { return Vec::new() };
-        let Some(text) = &before.wider else { return Vec::new() };
-        let name = merge::name(text);
-        let record =
-            case.request.shadows.iter().find(|it| Some(it.rule.as_str()) == name.as_deref());
-        let own = case.harms.last().is_some_and(|(_, facts)| {
-            merge::forms(text).iter().any(|form| form.holds(facts).is_satisfied())
-        });
-        let foretold = record.map_or(0, |it| it.incidents).max(u32::from(own));
-        let clean = record.is_none_or(|it| it.benign == 0);
-        if clean && foretold >= CLEAN_HITS { merge::forms(text) } else { Vec::new() }
     }
 
     /// What can be said of the call where no operation explains the incident.
@@ -285,6 +271,20 @@ impl Compiler {
             .with(Root::Intents, Value::list(intents.iter().map(air_core::code::Intent::to_value)))
             .with(Root::Code, step.code.to_value(&*self.labels))
     }
+}
+
+/// Wider forms that have proved themselves in shadow.
+fn promoted(case: &Case<'_>) -> Vec<Form> {
+    let Some(before) = predecessor(&case.request) else { return Vec::new() };
+    let Some(text) = &before.wider else { return Vec::new() };
+    let name = merge::name(text);
+    let record = case.request.shadows.iter().find(|it| Some(it.rule.as_str()) == name.as_deref());
+    let own = case.harms.last().is_some_and(|(_, facts)| {
+        merge::forms(text).iter().any(|form| form.holds(facts).is_satisfied())
+    });
+    let foretold = record.map_or(0, |it| it.incidents).max(u32::from(own));
+    let clean = record.is_none_or(|it| it.benign == 0);
+    if clean && foretold >= CLEAN_HITS { merge::forms(text) } else { Vec::new() }
 }
 
 /// The guardrail that refuses the call already.

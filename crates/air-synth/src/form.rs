@@ -7,6 +7,17 @@ use air_lang::expr::{self, Moment};
 
 use crate::explain;
 
+/// How much a form fits. Ordered, least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reach {
+    /// What was seen.
+    Exact,
+    /// More than that.
+    Class,
+    /// What the incident's rule says in its own words.
+    Rule,
+}
+
 /// One alternative of a guardrail's condition.
 #[derive(Debug, Clone)]
 pub(crate) struct Form {
@@ -16,10 +27,8 @@ pub(crate) struct Form {
     pub(crate) said: String,
     /// A text in it looks like a secret: it must not be kept.
     pub(crate) is_secret: bool,
-    /// It fits more than what was seen.
-    pub(crate) is_class: bool,
-    /// It is the rule's own words.
-    pub(crate) is_explained: bool,
+    /// How much it fits.
+    pub(crate) reach: Reach,
     /// It says what a call does, and so goes for any tool.
     pub(crate) any_tool: bool,
     compiled: Option<Arc<dyn Condition>>,
@@ -29,15 +38,7 @@ impl Form {
     pub(crate) fn new(condition: String, said: String) -> Self {
         let compiled = expr::compile(&condition, Moment::Before).ok();
         let any_tool = explain::is_of_any_tool(&condition);
-        Self {
-            condition,
-            said,
-            is_secret: false,
-            is_class: false,
-            is_explained: false,
-            any_tool,
-            compiled,
-        }
+        Self { condition, said, is_secret: false, reach: Reach::Exact, any_tool, compiled }
     }
 
     pub(crate) fn holds(&self, facts: &Facts) -> Outcome {

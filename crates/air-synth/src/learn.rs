@@ -13,47 +13,33 @@ use crate::{
     cause::Effect,
     compiler::{Case, Compiler, MAX_EFFECTS, any_secret},
     explain,
-    form::Form,
+    form::{Form, Reach},
     naming::names,
     pattern::{self, Skeleton, Thing, Width},
 };
 
 impl Compiler {
-    /// The alternatives of the rule that an incident fulfilled before its step had run.
-    pub(crate) fn explained(&self, case: &Case<'_>) -> Vec<Form> {
-        let parts = explain::alternatives(case.request.rule);
-        let fulfilled =
-            |part: &&String| case.harms.iter().any(|(_, facts)| explain::holds(part, facts));
-        parts.iter().filter(fulfilled).map(|part| explained(case, part.clone())).collect()
-    }
-
-    /// All that the rule says of steps before they run, where it says more than one thing.
-    pub(crate) fn explained_whole(&self, case: &Case<'_>) -> Option<Form> {
-        let parts = explain::alternatives(case.request.rule);
-        (parts.len() > 1).then(|| explained(case, parts.join(" || ")))
-    }
-
     /// What explains the incidents' effects, by class and exactly.
     pub(crate) fn classes(&self, case: &Case<'_>) -> Vec<Form> {
         let mut forms = Vec::new();
         for group in self.groups(case) {
             for width in [Width::Class, Width::Exact] {
-                forms.extend(self.form(case, &group, width));
+                forms.extend(form(case, &group, width));
                 if group.len() > 1 {
                     let alone = group.iter().map(std::slice::from_ref);
-                    forms.extend(alone.filter_map(|thing| self.form(case, thing, width)));
+                    forms.extend(alone.filter_map(|thing| form(case, thing, width)));
                 }
             }
         }
         // Classes in front: what they say includes the rest.
-        forms.sort_by_key(|form| !form.is_class);
+        forms.sort_by_key(|form| std::cmp::Reverse(form.reach));
         forms
     }
 
     /// The same, done to anything.
     pub(crate) fn kinds(&self, case: &Case<'_>) -> Vec<Form> {
         let groups = self.groups(case);
-        groups.iter().filter_map(|group| self.form(case, group, Width::Any)).collect()
+        groups.iter().filter_map(|group| form(case, group, Width::Any)).collect()
     }
 
     /// What the plan of such a step says in words.
@@ -69,14 +55,6 @@ impl Compiler {
         let thing = things.iter().find(spoken)?;
         let condition = pattern::in_words(std::slice::from_ref(thing), &told)?;
         Some(Form::new(condition, String::new()))
-    }
-
-    fn form(&self, case: &Case<'_>, things: &[Thing], width: Width) -> Option<Form> {
-        let found = pattern::pattern(things, width, &told(case))?;
-        let mut form = Form::new(found.condition, found.said);
-        form.is_class = found.width != Width::Exact;
-        form.is_secret = any_secret(&found.literals);
-        Some(form)
     }
 
     /// What explains the incidents, each skeleton together.
@@ -160,6 +138,27 @@ impl Compiler {
     }
 }
 
+/// The alternatives of the rule that an incident fulfilled before its step had run.
+pub(crate) fn fulfilled(case: &Case<'_>) -> Vec<Form> {
+    let parts = explain::alternatives(case.request.rule);
+    let holds = |part: &&String| case.harms.iter().any(|(_, facts)| explain::holds(part, facts));
+    parts.iter().filter(holds).map(|part| explained(case, part.clone())).collect()
+}
+
+/// All that the rule says of steps before they run, where it says more than one thing.
+pub(crate) fn whole_rule(case: &Case<'_>) -> Option<Form> {
+    let parts = explain::alternatives(case.request.rule);
+    (parts.len() > 1).then(|| explained(case, parts.join(" || ")))
+}
+
+fn form(case: &Case<'_>, things: &[Thing], width: Width) -> Option<Form> {
+    let found = pattern::pattern(things, width, &told(case))?;
+    let mut form = Form::new(found.condition, found.said);
+    form.reach = if found.width == Width::Exact { Reach::Exact } else { Reach::Class };
+    form.is_secret = any_secret(&found.literals);
+    Some(form)
+}
+
 fn activities(file: &FileEffect) -> &'static [&'static str] {
     let only = |aspect: &str| file.aspects.len() == 1 && file.aspects.iter().any(|it| it == aspect);
     match file.change {
@@ -184,7 +183,6 @@ fn explained(case: &Case<'_>, condition: String) -> Form {
     let said =
         format!("would be what @{} finds: {}", case.request.rule.name, check.trim_end_matches('.'));
     let mut form = Form::new(condition, candidate::wrapped(&said));
-    form.is_class = true;
-    form.is_explained = true;
+    form.reach = Reach::Rule;
     form
 }
