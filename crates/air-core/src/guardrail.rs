@@ -66,6 +66,15 @@ impl Mode {
             Self::Retired => "retired",
         }
     }
+
+    /// What was done to a guardrail that was given it.
+    pub fn decided(self) -> &'static str {
+        match self {
+            Self::Shadow => "put in shadow",
+            Self::Enforce => "promoted",
+            Self::Retired => "retired",
+        }
+    }
 }
 
 impl Provenance {
@@ -106,5 +115,33 @@ pub enum Provenance {
         replaces: u32,
         /// The incident that showed the gap, if any.
         incident: Option<IncidentId>,
+    },
+    /// A person decided whether it acts; its text is that of the version before.
+    Decided {
+        /// Who.
+        by: String,
+        /// Why. Redacted.
+        why: String,
+    },
+    /// A person wrote another text in place of the version before.
+    Edited {
+        /// Who.
+        by: String,
+        /// Why. Redacted.
+        why: String,
+    },
+    /// A person went back to an earlier version: its text and mode.
+    RolledBack {
+        /// That version.
+        to: u32,
+        /// Who.
+        by: String,
+        /// Why. Redacted.
+        why: String,
+    },
+    /// The incident that it was learned from was none.
+    Dismissed {
+        /// That incident.
+        incident: IncidentId,
     },
 }

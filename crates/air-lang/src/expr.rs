@@ -11,11 +11,13 @@ mod eval;
 mod functions;
 mod ir;
 mod lower;
+pub(crate) mod mutate;
 mod ops;
 mod parse;
 mod path;
 mod scan;
 mod template;
+mod tree;
 mod ty;
 
 use std::sync::Arc;
@@ -27,6 +29,7 @@ use air_core::{
     value::Value,
 };
 
+pub use self::tree::{Node as TreeNode, Tree, tree};
 use self::{eval::Evaluator, ir::Node, lower::Lowered, ty::Ty};
 
 /// When a condition is asked.

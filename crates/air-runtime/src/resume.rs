@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use air_core::{
+    guardrail::{Guardrail, Mode, Provenance},
     id::{IncidentId, SessionId},
     incident::{Classification, Incident, Input, Phase},
     port::{Event, Stream},
@@ -159,6 +160,10 @@ impl Session {
     ) -> Result<Incident, RuntimeError> {
         let mut incident = respond::load(&self.ports, id).await?;
         let retry = matches!(decision, Decision::Retry(_));
+        // First, so that a crash in between leaves the decision to be made again.
+        if decision == Decision::Dismiss(Classification::FalsePositive) {
+            self.retire_learned(&incident).await?;
+        }
         let input = match decision {
             Decision::Retry(phase) => Input::Resume(phase),
             Decision::Dismiss(classification) => Input::Dismiss(classification),
@@ -172,6 +177,31 @@ impl Session {
             }
         }
         self.drive(id, Until::Rest).await
+    }
+
+    /// What was learned from an incident that was none must not block anything. A guardrail that has
+    /// been changed since is somebody's decision, and stays.
+    async fn retire_learned(&self, incident: &Incident) -> Result<(), RuntimeError> {
+        let Some(adopted) = incident.adopted() else { return Ok(()) };
+        let current = self.ports.guardrails.current().await?;
+        let Some(learned) = current.into_iter().find(|held| held.id == adopted.id) else {
+            return Ok(());
+        };
+        let from_it = matches!(
+            &learned.provenance,
+            Provenance::Synthesized { incident: from, .. } if from == incident.id()
+        );
+        if learned.mode == Mode::Retired || !from_it {
+            return Ok(());
+        }
+        let retired = Guardrail {
+            version: learned.version + 1,
+            mode: Mode::Retired,
+            provenance: Provenance::Dismissed { incident: incident.id().clone() },
+            created_at: self.ports.clock.now(),
+            ..learned
+        };
+        Ok(self.ports.guardrails.put(&retired).await?)
     }
 
     async fn examine(&mut self, index: u32) -> Result<ReviewReply, RuntimeError> {

@@ -130,6 +130,16 @@ impl Air {
         &self.journal
     }
 
+    /// Guardrails whose last version cannot be used, and what is in force in their place.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn guardrail_faults(&self) -> Result<Vec<GuardrailFault>, AirError> {
+        let loaded = air_runtime::load_guardrails(&*self.journal, &air_lang::LangRules).await?;
+        Ok(loaded.faults)
+    }
+
     /// Begins a session whose tools run in AIR's sandbox.
     ///
     /// # Errors
