@@ -78,9 +78,9 @@ impl Mode {
 }
 
 impl Provenance {
-    /// Whether no person had a hand in it.
+    /// Whether no person wrote its text, in this version.
     pub fn is_learned(&self) -> bool {
-        matches!(self, Self::Synthesized { .. } | Self::Refined { .. })
+        !matches!(self, Self::Authored { .. } | Self::Edited { .. })
     }
 
     /// The incident that this version answers.
@@ -88,7 +88,11 @@ impl Provenance {
         match self {
             Self::Synthesized { incident, .. } => Some(incident),
             Self::Refined { incident, .. } => incident.as_ref(),
-            Self::Authored { .. } => None,
+            Self::Authored { .. }
+            | Self::Decided { .. }
+            | Self::Edited { .. }
+            | Self::RolledBack { .. }
+            | Self::Dismissed { .. } => None,
         }
     }
 }

@@ -180,9 +180,9 @@ async fn evidence(
             code: Arc::clone(&code),
         };
         match verdict {
-            Found::Nothing => found.benign.push(past),
-            // A person has said that it was none.
-            Found::Incident {
+            // Of an incident, a person may have said that it was none.
+            Found::Nothing
+            | Found::Incident {
                 classification: Some(Classification::FalsePositive | Classification::BenignPositive),
                 ..
             } => found.benign.push(past),
