@@ -11,6 +11,7 @@ mod eval;
 mod functions;
 mod ir;
 mod lower;
+mod needs;
 mod ops;
 mod parse;
 mod path;
@@ -21,9 +22,10 @@ mod ty;
 use std::sync::Arc;
 
 use air_core::{
-    condition::{CallTemplate, Condition},
+    condition::{Budget, CallTemplate, Condition},
     fact::{Facts, Roots},
     outcome::Outcome,
+    requirement::{Place, Requirement},
     value::Value,
 };
 
@@ -80,7 +82,8 @@ pub fn compile(source: &str, moment: Moment) -> Result<Arc<dyn Condition>, Vec<E
             _ => error,
         }]);
     }
-    Ok(Arc::new(Compiled { source: source.into(), node, reads }))
+    let (places, requires) = (needs::places(&node), needs::requirement(&node));
+    Ok(Arc::new(Compiled { source: source.into(), node, reads, places, requires }))
 }
 
 /// Compiles the arguments of a `call` action: a JSON object whose texts may hold `${CEL}`, one
@@ -115,6 +118,8 @@ struct Compiled {
     source: Arc<str>,
     node: Node,
     reads: Roots,
+    places: Vec<Place>,
+    requires: Requirement,
 }
 
 impl Condition for Compiled {
@@ -126,9 +131,18 @@ impl Condition for Compiled {
         self.reads
     }
 
-    fn evaluate(&self, facts: &Facts) -> Outcome {
-        let mut evaluator = Evaluator::new(facts);
+    fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    fn requires(&self) -> &Requirement {
+        &self.requires
+    }
+
+    fn evaluate_within(&self, facts: &Facts, budget: &mut Budget) -> Outcome {
+        let mut evaluator = Evaluator::new(facts, budget.left());
         let value = evaluator.eval(&self.node);
+        budget.spend(evaluator.taken());
         if evaluator.exhausted() {
             return Outcome::undetermined(eval::EXHAUSTED);
         }
