@@ -62,6 +62,7 @@ impl Lowerer<'_> {
                 return self.fail(error.hint("write `has(args.name)`"));
             }
             ("matches", _, [text, pattern]) => return self.matches(text, pattern),
+            ("dyn", false, [value]) => return (self.expr(value).0, Ty::Dyn),
             _ => {}
         }
         let known = FUNCTIONS.iter().find(|(other, ..)| *other == name);
@@ -85,7 +86,8 @@ impl Lowerer<'_> {
 
     fn unknown_function(&mut self, call: &CallExpr, span: (usize, usize)) -> Typed {
         let name = call.func_name.as_str();
-        let names = FUNCTIONS.iter().map(|(name, ..)| *name).chain(LOOPS).chain(["has", "matches"]);
+        let names =
+            FUNCTIONS.iter().map(|(name, ..)| *name).chain(LOOPS).chain(["dyn", "has", "matches"]);
         let error = ExprError::new(span, format!("there is no function `{name}`"));
         let hint = match name {
             "lower" | "toLowerCase" | "tolower" => "did you mean `lowerAscii`?".into(),

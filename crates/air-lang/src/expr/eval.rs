@@ -38,6 +38,12 @@ pub(super) fn mismatch(what: &str, value: &Value) -> Value {
     unknown(format!("{what} cannot take {}", ops::kind(value)))
 }
 
+/// The item at `place`, which was written as `at`.
+fn item(list: &List, place: Option<usize>, at: impl std::fmt::Display) -> Value {
+    let item = place.and_then(|place| list.items.get(place).cloned());
+    item.unwrap_or_else(|| unknown(format!("the list has no item {at}")))
+}
+
 impl<'f> Evaluator<'f> {
     /// Takes at most [`BUDGET`] steps, and no more than `steps`.
     pub(super) fn new(facts: &'f Facts, steps: u64) -> Self {
@@ -178,11 +184,11 @@ impl<'f> Evaluator<'f> {
         match (of, self.eval(index)) {
             (why @ Value::Unknown(_), _) | (_, why @ Value::Unknown(_)) => why,
             // Which item is the first is not known while some may lack.
-            (Value::List(List { incomplete: Some(why), .. }), Value::Int(_)) => Value::Unknown(why),
-            (Value::List(list), Value::Int(at)) => usize::try_from(at)
-                .ok()
-                .and_then(|at| list.items.get(at).cloned())
-                .unwrap_or_else(|| unknown(format!("the list has no item {at}"))),
+            (Value::List(List { incomplete: Some(why), .. }), Value::Int(_) | Value::Double(_)) => {
+                Value::Unknown(why)
+            }
+            (Value::List(list), Value::Int(at)) => item(&list, usize::try_from(at).ok(), at),
+            (Value::List(list), Value::Double(at)) => item(&list, ops::position(at), at),
             (Value::Map(fields), Value::String(name)) => {
                 fields.get(&name).cloned().unwrap_or_else(|| unknown("no such key"))
             }
