@@ -94,6 +94,11 @@ impl Root {
         !matches!(self, Self::Output | Self::Error | Self::DurationMs | Self::Effects)
     }
 
+    /// Whether it comes with the step itself, so that having it costs nothing.
+    pub fn is_at_hand(self) -> bool {
+        Roots::AT_HAND.contains(self)
+    }
+
     /// The type of its value.
     pub fn ty(self) -> Type {
         match self {
@@ -130,6 +135,18 @@ impl Roots {
     /// events and stay what they were.
     pub const FRESH: Self = Self(1 << Root::Effects as u8 | 1 << Root::State as u8);
 
+    /// What comes with the step itself.
+    pub const AT_HAND: Self = Self::NONE
+        .with(Root::Tool)
+        .with(Root::Args)
+        .with(Root::Plan)
+        .with(Root::Task)
+        .with(Root::Agent)
+        .with(Root::Session)
+        .with(Root::Output)
+        .with(Root::Error)
+        .with(Root::DurationMs);
+
     /// This set with `root` in it.
     #[must_use]
     pub const fn with(self, root: Root) -> Self {
@@ -146,6 +163,12 @@ impl Roots {
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
+    }
+
+    /// What is in both.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 
     /// Whether `root` is in it.

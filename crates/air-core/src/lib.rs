@@ -21,6 +21,7 @@ pub mod policy;
 pub mod port;
 pub mod question;
 pub mod redact;
+pub mod requirement;
 pub mod rule;
 pub mod ruleset;
 pub mod session;

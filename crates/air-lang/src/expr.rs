@@ -12,6 +12,7 @@ mod functions;
 mod ir;
 mod lower;
 pub(crate) mod mutate;
+mod needs;
 mod ops;
 mod parse;
 mod path;
@@ -23,9 +24,10 @@ mod ty;
 use std::sync::Arc;
 
 use air_core::{
-    condition::{CallTemplate, Condition},
+    condition::{Budget, CallTemplate, Condition},
     fact::{Facts, Roots},
     outcome::Outcome,
+    requirement::{Place, Requirement},
     value::Value,
 };
 
@@ -83,7 +85,8 @@ pub fn compile(source: &str, moment: Moment) -> Result<Arc<dyn Condition>, Vec<E
             _ => error,
         }]);
     }
-    Ok(Arc::new(Compiled { source: source.into(), node, reads }))
+    let (places, requires) = (needs::places(&node), needs::requirement(&node));
+    Ok(Arc::new(Compiled { source: source.into(), node, reads, places, requires }))
 }
 
 /// The parts of a condition that are joined by `||` on the outermost level, each on one line. One part
@@ -137,6 +140,8 @@ struct Compiled {
     source: Arc<str>,
     node: Node,
     reads: Roots,
+    places: Vec<Place>,
+    requires: Requirement,
 }
 
 impl Condition for Compiled {
@@ -148,9 +153,18 @@ impl Condition for Compiled {
         self.reads
     }
 
-    fn evaluate(&self, facts: &Facts) -> Outcome {
-        let mut evaluator = Evaluator::new(facts);
+    fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    fn requires(&self) -> &Requirement {
+        &self.requires
+    }
+
+    fn evaluate_within(&self, facts: &Facts, budget: &mut Budget) -> Outcome {
+        let mut evaluator = Evaluator::new(facts, budget.left());
         let value = evaluator.eval(&self.node);
+        budget.spend(evaluator.taken());
         if evaluator.exhausted() {
             return Outcome::undetermined(eval::EXHAUSTED);
         }

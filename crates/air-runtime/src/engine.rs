@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use air_core::{
-    condition::Condition,
+    condition::{Budget, Condition},
     engine::Engine,
     fact::{Facts, Roots},
     guardrail::{Guardrail, Mode},
@@ -11,6 +11,7 @@ use air_core::{
     outcome::Outcome,
     policy::FailPolicy,
     port::{GuardrailStore, JournalError, RuleReader},
+    requirement::{Place, Requirement},
     rule::{Decision, Hit, Rule, RuleKind, Severity, Trigger},
     ruleset::{Entry, RuleSet},
 };
@@ -166,7 +167,15 @@ impl Condition for Unreadable {
         Roots::NONE
     }
 
-    fn evaluate(&self, _facts: &Facts) -> Outcome {
+    fn places(&self) -> &[Place] {
+        &[]
+    }
+
+    fn requires(&self) -> &Requirement {
+        const { &Requirement::NONE }
+    }
+
+    fn evaluate_within(&self, _facts: &Facts, _budget: &mut Budget) -> Outcome {
         Outcome::undetermined(format!("the guardrail cannot be read: {}", self.0))
     }
 }

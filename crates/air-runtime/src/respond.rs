@@ -10,6 +10,7 @@ use air_core::{
     outcome::{Outcome, Verdict},
     port::{Durability, Event, Record, Stream},
     question::QuestionKind,
+    requirement::Place,
     rule::{Rule, RuleKind},
     step::{CompletedStep, ToolCall},
 };
@@ -187,20 +188,16 @@ async fn act(
 
 /// Whether the rule's recovery can be proved: it says how, or speaks of what a response can change.
 pub(crate) fn is_restorable(rule: &Rule) -> bool {
-    let speaks_of_fresh = |reads: Roots| reads.without(Roots::FRESH) != reads;
     // What was sent or read stays so whatever is restored.
-    let only_of_past = |source: &str| {
-        let past = ["effects.connections", "effects.reads"];
-        let fresh = ["effects.files", "effects.processes", "effects.reversibility", "state"];
-        past.iter().any(|part| source.contains(part))
-            && !fresh.iter().any(|part| source.contains(part))
+    let fresh = |place: &Place| match place.root {
+        Root::State => true,
+        Root::Effects => !matches!(place.field(), Some("connections" | "reads")),
+        _ => false,
     };
     match &rule.kind {
         RuleKind::Incident { verify: Some(_), .. } => true,
         RuleKind::Incident { .. } => match rule.decision.sufficient() {
-            Some(condition) => {
-                speaks_of_fresh(condition.reads()) && !only_of_past(condition.source())
-            }
+            Some(condition) => condition.places().iter().any(fresh),
             // Only a judge found it, and a judge can say whether it is restored.
             None => true,
         },

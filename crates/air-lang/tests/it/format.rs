@@ -106,6 +106,16 @@ proptest! {
         prop_assert_eq!(comments(&source), comments(&once));
     }
 
+    /// A rule is shown, stored and read again as its own text.
+    #[test]
+    fn the_text_of_a_rule_is_that_rule(source in mutated()) {
+        for rule in parse(&source).rules() {
+            let alone = parse(&rule.source);
+            let alone: Vec<_> = alone.rules().iter().map(|it| (meaning(it), &it.source)).collect();
+            prop_assert_eq!(alone, [(meaning(rule), &rule.source)]);
+        }
+    }
+
     #[test]
     fn formatting_any_text_is_idempotent(source in "[a-z# @\n\t\r,]{0,80}") {
         let once = format(&parse(&source));
