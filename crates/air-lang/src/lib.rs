@@ -8,6 +8,7 @@
 pub mod diagnostic;
 pub mod expr;
 mod format;
+pub mod lint;
 mod lower;
 mod parsed;
 mod reader;
@@ -15,8 +16,9 @@ mod respond;
 mod set;
 pub mod syntax;
 
-pub use diagnostic::{Code, Diagnostic, Position, Report, Severity, render};
+pub use diagnostic::{Code, Diagnostic, Edit, Position, Report, Severity, render};
 pub use format::format;
+pub use lint::lint;
 pub use parsed::{MAX_FILE_BYTES, Parsed, parse, parse_bytes};
 pub use reader::LangRules;
 pub use set::{SetError, rule_set};

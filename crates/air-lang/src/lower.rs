@@ -20,6 +20,8 @@ use crate::{
     },
 };
 
+pub(crate) use argument::items;
+
 const OUTCOMES: [(Keyword, Hit); 3] =
     [(Keyword::Block, Hit::Block), (Keyword::Ask, Hit::Ask), (Keyword::Warn, Hit::Warn)];
 

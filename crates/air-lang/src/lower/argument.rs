@@ -94,7 +94,7 @@ pub(super) fn list(clause: &Clause<'_>, keyword: Keyword, sink: &mut Sink) -> Ve
 }
 
 /// The items of a list, trimmed, and where they are.
-fn items(argument: Piece<'_>) -> impl Iterator<Item = (&str, Range<usize>)> {
+pub(crate) fn items(argument: Piece<'_>) -> impl Iterator<Item = (&str, Range<usize>)> {
     let mut at = argument.start;
     argument.text.split(',').map(move |item| {
         let start = at + item.len() - item.trim_start().len();

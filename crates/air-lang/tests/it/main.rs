@@ -7,6 +7,7 @@
 
 mod errors;
 mod format;
+mod lints;
 mod parse;
 
 /// Figures 2 to 7 of the paper, as printed.
