@@ -2,7 +2,7 @@
 
 mod render;
 
-use std::{fmt, ops::Range};
+use std::{fmt, ops::Range, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
@@ -177,11 +177,11 @@ pub struct Edit {
     /// Where, in bytes of the file.
     pub span: Range<usize>,
     /// What belongs there.
-    pub text: String,
+    pub text: Arc<str>,
 }
 
 impl Edit {
-    pub(crate) fn new(span: Range<usize>, text: impl Into<String>) -> Self {
+    pub(crate) fn new(span: Range<usize>, text: impl Into<Arc<str>>) -> Self {
         Self { span, text: text.into() }
     }
 }
@@ -313,13 +313,11 @@ impl Sink {
             self.drafts.push(Draft { severity, code, span, message, hint, fix: Vec::new() });
         }
         self.drafts.sort_by_key(|draft| (draft.span.start, draft.severity));
-        let breaks = source.match_indices('\n').map(|(at, _)| at + 1);
-        let starts: Vec<usize> = std::iter::once(0).chain(breaks).collect();
+        let places = positions(source, self.drafts.iter().map(|draft| &draft.span));
         let position = |at: usize| {
-            let line = starts.partition_point(|start| *start <= at);
-            let start = starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
-            let column = source.get(start..at).map_or(0, |text| text.chars().count()) + 1;
-            Position { line, column }
+            let found = places.binary_search_by_key(&at, |(place, _)| *place);
+            let place = found.ok().and_then(|found| places.get(found));
+            place.map_or(Position { line: 1, column: 1 }, |(_, position)| *position)
         };
         let drafts = self.drafts.into_iter();
         drafts
@@ -329,6 +327,26 @@ impl Sink {
             })
             .collect()
     }
+}
+
+/// The positions of the ends of `spans`, in the order of the file. Looks at each byte once.
+fn positions<'r>(
+    source: &str,
+    spans: impl Iterator<Item = &'r Range<usize>>,
+) -> Vec<(usize, Position)> {
+    let mut ends: Vec<usize> = spans.flat_map(|span| [span.start, span.end]).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    let (mut at, mut line, mut column) = (0, 1, 1);
+    let mut found = Vec::with_capacity(ends.len());
+    for end in ends {
+        for c in source.get(at..end).unwrap_or_default().chars() {
+            (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
+        }
+        at = end;
+        found.push((end, Position { line, column }));
+    }
+    found
 }
 
 /// A piece of a rule file in backticks, safe to print, and no longer than a line.

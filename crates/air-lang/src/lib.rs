@@ -7,6 +7,7 @@
 
 pub mod diagnostic;
 pub mod expr;
+mod fix;
 mod format;
 pub mod lint;
 mod lower;
@@ -17,6 +18,7 @@ mod set;
 pub mod syntax;
 
 pub use diagnostic::{Code, Diagnostic, Edit, Position, Report, Severity, render};
+pub use fix::{Fixed, fix};
 pub use format::format;
 pub use lint::lint;
 pub use parsed::{MAX_FILE_BYTES, Parsed, parse, parse_bytes};

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, fs, path::PathBuf};
 
 use air_lang::{Code, Diagnostic, Parsed, Severity, lint, parse};
 
-fn path(of: &str) -> PathBuf {
+pub(crate) fn path(of: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(of)
 }
 

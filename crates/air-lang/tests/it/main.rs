@@ -6,6 +6,7 @@
 )]
 
 mod errors;
+mod fix;
 mod format;
 mod lints;
 mod parse;
