@@ -28,7 +28,7 @@ macro_rules! codes {
         pub enum Code {$($(#[$doc])* $name,)*}
 
         impl Code {
-            /// All of them, in the order of their names.
+            /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
             /// Its stable name.
@@ -330,7 +330,7 @@ impl Sink {
 }
 
 /// The positions of the ends of `spans`, in the order of the file. Looks at each byte once.
-fn positions<'r>(
+pub fn positions<'r>(
     source: &str,
     spans: impl Iterator<Item = &'r Range<usize>>,
 ) -> Vec<(usize, Position)> {

@@ -1,5 +1,7 @@
 //! Applies what mends findings for certain.
 
+use std::collections::HashSet;
+
 use crate::{
     diagnostic::{Code, Diagnostic, Edit, Severity},
     lint,
@@ -33,23 +35,37 @@ pub fn fix(parsed: Parsed, settings: &lint::Settings) -> Fixed {
     for _ in 0..ROUNDS {
         let before = errors(&parsed);
         let found = findings(parsed, settings);
-        let Some((text, after)) = mend(&fixed.text, &found, before) else { break };
-        let left = findings(after.clone(), settings).len();
-        fixed = Fixed { text, mended: fixed.mended + found.len().saturating_sub(left) };
-        parsed = after;
+        let Some(mend) = mend(&fixed.text, &found, before) else { break };
+        fixed = Fixed { text: mend.text, mended: fixed.mended + mend.findings };
+        parsed = mend.parsed;
     }
     fixed
 }
 
+/// One round.
+struct Mend {
+    text: String,
+    parsed: Parsed,
+    findings: usize,
+}
+
 /// The file with all that can be mended at once mended, or else the first thing that can be; none where
 /// nothing can be, or an error would come to light that was not there.
-fn mend(text: &str, found: &[Diagnostic], errors_before: usize) -> Option<(String, Parsed)> {
+fn mend(text: &str, found: &[Diagnostic], errors_before: usize) -> Option<Mend> {
     let all = choose(found);
     let single = found.iter().filter(|it| !it.fix.is_empty()).take(TRIED).map(|it| it.fix.clone());
     [all].into_iter().chain(single).find_map(|edits| {
         let mended = apply(text, &edits);
         let parsed = parse(&mended);
-        (mended != text && errors(&parsed) <= errors_before).then_some((mended, parsed))
+        if mended == text || errors(&parsed) > errors_before {
+            return None;
+        }
+        let done: HashSet<_> = edits.iter().map(|it| (it.span.start, it.span.end)).collect();
+        let gone = |it: &&Diagnostic| {
+            !it.fix.is_empty()
+                && it.fix.iter().all(|it| done.contains(&(it.span.start, it.span.end)))
+        };
+        Some(Mend { text: mended, parsed, findings: found.iter().filter(gone).count() })
     })
 }
 

@@ -17,7 +17,7 @@ mod respond;
 mod set;
 pub mod syntax;
 
-pub use diagnostic::{Code, Diagnostic, Edit, Position, Report, Severity, render};
+pub use diagnostic::{Code, Diagnostic, Edit, Position, Report, Severity, positions, render};
 pub use fix::{Fixed, fix};
 pub use format::format;
 pub use lint::lint;

@@ -120,3 +120,35 @@ fn rules_that_ship_have_no_warning() {
     }
     assert!(shown.is_empty(), "\n{shown}");
 }
+
+/// Findings that no example can show.
+const WITHOUT_EXAMPLE: [Code; 5] = [
+    Code::HiddenCharacter,
+    Code::InvalidUtf8,
+    Code::NotAllCompared,
+    Code::TooLarge,
+    Code::TooManyFindings,
+];
+
+#[test]
+fn every_finding_is_documented_with_examples_that_hold() {
+    let text = fs::read_to_string(path("../../docs/lints.md")).unwrap();
+    let sections: Vec<(&str, &str)> =
+        text.split("\n## ").skip(1).map(|section| section.split_once('\n').unwrap()).collect();
+    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    let named: Vec<&str> = sections.iter().map(|(name, _)| *name).collect();
+    for code in &codes {
+        assert!(named.contains(code), "`{code}` is not in docs/lints.md");
+    }
+    assert!(named.is_sorted() && named.len() == codes.len(), "{named:?}");
+    for (name, section) in sections {
+        let code = Code::ALL.iter().find(|code| code.as_str() == name).unwrap();
+        let found = |info: &str| -> Vec<bool> {
+            let blocks = blocks(section, info).into_iter();
+            blocks.map(|it| findings(parse(&it)).iter().any(|it| it.code == *code)).collect()
+        };
+        if !WITHOUT_EXAMPLE.contains(code) {
+            assert_eq!((found("air bad"), found("air good")), (vec![true], vec![false]), "{name}");
+        }
+    }
+}
