@@ -124,6 +124,12 @@ pub fn compile_call(
     template::compile(args_json_template, loop_var, moment)
 }
 
+/// The syntax tree of a text that compiles, for whoever looks at its form.
+pub(crate) fn syntax_tree(source: &str) -> Option<cel::IdedExpr> {
+    scan::scan(source).ok()?;
+    parse::parse(source).ok().map(|ast| ast.root)
+}
+
 /// One expression, of any type, with at most one variable in scope.
 fn compile_part(
     source: &str,

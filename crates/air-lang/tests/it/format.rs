@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::{FULL, PAPER, parse::mutated};
 
 /// What a rule means, apart from blanks in expressions.
-fn meaning(rule: &Rule) -> Vec<String> {
+pub(crate) fn meaning(rule: &Rule) -> Vec<String> {
     let words = |text: &str| text.split_whitespace().collect::<String>();
     let mut out = vec![format!(
         "{:?} {:?} {:?} {:?} {}",
