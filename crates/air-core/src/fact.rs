@@ -366,6 +366,11 @@ pub static CONNECTION: Record = Record {
 pub trait PathLabels: Send + Sync + fmt::Debug {
     /// The labels of `path`, which is absolute or relative to the workspace. Empty: none.
     fn labels(&self, path: &str) -> Vec<Arc<str>>;
+
+    /// Whether the content there is worth recognising elsewhere.
+    fn is_sensitive(&self, path: &str) -> bool {
+        !self.labels(path).is_empty()
+    }
 }
 
 /// No path has a label.

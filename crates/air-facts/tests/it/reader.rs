@@ -1,7 +1,7 @@
 //! Which argument is read.
 
 use air_core::{
-    code::CodeFacts,
+    code::{Activity, CodeFacts},
     port::{Alone, CodeReader},
 };
 use air_facts::{Carries, CodeParser};
@@ -18,10 +18,28 @@ fn tools_carry_source_or_paths() {
     assert_eq!(facts.language.as_deref(), Some("python"));
     let facts = read(&parser, "shell.exec", &json!({"command": "cat a"}));
     assert_eq!(facts.language.as_deref(), Some("shell"));
-    let facts = read(&parser, "write_file", &json!({"path": "notes", "content": "rm -rf /"}));
-    assert_eq!(facts, CodeFacts { paths: vec!["notes".to_owned()], ..CodeFacts::default() });
     assert_eq!(read(&parser, "list_files", &json!({})), CodeFacts::default());
     assert_eq!(read(&parser, "browser.open", &json!({"code": "x"})), CodeFacts::default());
+}
+
+#[test]
+fn tools_act_on_files() {
+    let parser = CodeParser::new();
+    for (tool, arguments, activity, flows, text) in [
+        ("write_file", json!({"path": "a", "content": "b"}), Activity::FileWrite, 0, Some("b")),
+        ("write_file", json!({"path": "a"}), Activity::FileWrite, 0, None),
+        ("read_file", json!({"path": "a"}), Activity::FileRead, 1, None),
+        ("delete_file", json!({"path": "a"}), Activity::FileDelete, 0, None),
+        ("list_files", json!({"path": "a"}), Activity::DirectoryList, 0, None),
+    ] {
+        let facts = read(&parser, tool, &arguments);
+        assert_eq!((facts.language, facts.paths), (None, vec!["a".to_owned()]), "{tool}");
+        let done: Vec<_> =
+            facts.operations.iter().map(|done| (done.activity, done.target.as_str())).collect();
+        assert_eq!((done, facts.flows.len()), (vec![(activity, "a")], flows), "{tool}");
+        let left = facts.leaves.first().and_then(|(_, held)| held.text.as_deref());
+        assert_eq!(left, text, "{tool}");
+    }
 }
 
 #[test]
