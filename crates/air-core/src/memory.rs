@@ -90,13 +90,18 @@ impl Memory {
         self.writes += 1;
         self.order.push_back((self.writes, place.clone()));
         self.held.insert(place, (self.writes, held));
-        while self.order.len() > MOST_PLACES || self.text > MOST_TEXT {
+        while self.held.len() > MOST_PLACES || self.text > MOST_TEXT {
             let Some((written, oldest)) = self.order.pop_front() else { break };
             // It may have been written again since, or be gone.
             let is_last = self.held.get(&oldest).is_some_and(|(last, _)| *last == written);
             if is_last && self.remove(&oldest) {
                 self.forgotten = true;
             }
+        }
+        // As many writes pass before this is needed again, so that each costs the same.
+        if self.order.len() > 2 * MOST_PLACES {
+            let held = &self.held;
+            self.order.retain(|(at, place)| held.get(place).is_some_and(|(last, _)| last == at));
         }
     }
 
@@ -130,3 +135,6 @@ impl Memory {
         Value::list_with(items, reason)
     }
 }
+
+#[cfg(test)]
+mod tests;

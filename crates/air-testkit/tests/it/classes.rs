@@ -110,9 +110,9 @@ pub(crate) fn tell(code: &CodeFacts, out: &mut String) {
     }
 }
 
-struct Around<'a> {
-    memory: &'a Memory,
-    script: &'a Script,
+pub(crate) struct Around<'a> {
+    pub(crate) memory: &'a Memory,
+    pub(crate) script: &'a Script,
 }
 
 impl Surroundings for Around<'_> {

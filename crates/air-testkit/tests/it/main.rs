@@ -3,6 +3,7 @@
 
 mod classes;
 mod replay;
+mod siblings;
 mod suite;
 
 use air_core::{
