@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod classes;
+mod learning;
 mod replay;
 mod siblings;
 mod suite;
