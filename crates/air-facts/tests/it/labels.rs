@@ -59,9 +59,13 @@ fn known_paths_are_whole() {
 #[test]
 fn what_is_no_secret_needs_not_be_recognised() {
     let table = LabelTable::built_in().unwrap();
-    for (path, expected) in
-        [(".env", true), ("/etc/hosts", true), ("/srv/a", false), ("/dev/null", false), ("a", false)]
-    {
+    for (path, expected) in [
+        (".env", true),
+        ("/etc/hosts", true),
+        ("/srv/a", false),
+        ("/dev/null", false),
+        ("a", false),
+    ] {
         assert_eq!(table.is_sensitive(path), expected, "{path}");
     }
 }

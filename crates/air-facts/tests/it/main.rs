@@ -3,6 +3,7 @@
 
 mod corpus;
 mod hostile;
+mod intents;
 mod labels;
 mod reader;
 
