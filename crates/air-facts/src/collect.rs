@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use air_core::{
-    code::{Call, CodeFacts, Flow, Operation},
+    code::{Call, CodeFacts, Defect, Flow, Operation},
     place::{Held, Place, PlaceKind},
     port::Surroundings,
 };
@@ -32,12 +32,18 @@ pub(crate) struct Collector<'a> {
     operations: HashSet<Operation>,
     flows: HashSet<Flow>,
     files: usize,
+    /// Steps that were taken, and may be taken.
+    spent: usize,
+    allowed: usize,
     seen: HashSet<(Kind, String)>,
     more_reasons: usize,
     nesting: u8,
     /// Source within source has no lines of its own: what it does is on the line that holds it.
     within: Option<u32>,
 }
+
+/// Where the source around a source was.
+pub(crate) struct Outer(Option<u32>);
 
 /// The lists that name each item once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,6 +64,8 @@ impl<'a> Collector<'a> {
             operations: HashSet::new(),
             flows: HashSet::new(),
             files: 0,
+            spent: 0,
+            allowed: 0,
             seen: HashSet::new(),
             more_reasons: 0,
             nesting: 0,
@@ -73,18 +81,51 @@ impl<'a> Collector<'a> {
         self.facts
     }
 
+    /// How deep the source lies within others.
+    pub(crate) fn nesting(&self) -> u8 {
+        self.nesting
+    }
+
+    /// Lets the source take as many steps, together with the sources within it.
+    pub(crate) fn allow(&mut self, steps: usize) {
+        self.allowed = self.allowed.max(steps);
+    }
+
+    /// Counts steps; `false` when they are more than it may take.
+    pub(crate) fn spend(&mut self, steps: usize) -> bool {
+        self.spent = self.spent.saturating_add(steps);
+        self.spent <= self.allowed
+    }
+
+    /// The steps that were taken so far.
+    pub(crate) fn spent(&self) -> usize {
+        self.spent
+    }
+
     /// Reads source that the source at `line` runs, with `read`.
     pub(crate) fn nested(&mut self, line: u32, read: impl FnOnce(&mut Self)) {
+        if let Some(outer) = self.enter(line) {
+            read(self);
+            self.leave_nested(outer);
+        }
+    }
+
+    /// What follows is source that the source at `line` runs, until [`Self::leave_nested`] is called
+    /// with what this returns.
+    pub(crate) fn enter(&mut self, line: u32) -> Option<Outer> {
         if self.nesting == MAX_NESTING {
             self.incomplete_at(line, "source within source is nested too deeply");
-            return;
+            return None;
         }
-        let outer = self.within;
-        self.within = outer.or(Some(line));
+        let outer = Outer(self.within);
+        self.within = self.within.or(Some(line));
         self.nesting += 1;
-        read(self);
+        Some(outer)
+    }
+
+    pub(crate) fn leave_nested(&mut self, outer: Outer) {
         self.nesting -= 1;
-        self.within = outer;
+        self.within = outer.0;
     }
 
     pub(crate) fn call(&mut self, name: impl Into<String>, args: Vec<String>, line: u32) {
@@ -100,6 +141,24 @@ impl<'a> Collector<'a> {
         } else if self.operations.insert(operation.clone()) {
             self.facts.operations.push(operation);
         }
+    }
+
+    /// A flaw of the program itself.
+    pub(crate) fn defect(&mut self, mut defect: Defect) {
+        defect.line = self.within.unwrap_or(defect.line);
+        if !self.facts.defects.contains(&defect) && self.facts.defects.len() < MAX_REASONS {
+            self.facts.defects.push(defect);
+        }
+    }
+
+    /// What has been done so far; see [`Self::since`].
+    pub(crate) fn done(&self) -> usize {
+        self.facts.operations.len()
+    }
+
+    /// Operations since then.
+    pub(crate) fn since(&self, done: usize) -> &[Operation] {
+        self.facts.operations.get(done..).unwrap_or_default()
     }
 
     /// What is at each of `sources`, and what it was made from, goes to `sink`.
