@@ -55,12 +55,14 @@ fn names_of_cases() -> BTreeSet<String> {
         }
         for step in &case.script.step {
             let code = parser.read(&step.tool, &step.args, &Alone);
-            names.extend(code.paths.iter().filter(|path| path.trim_matches('/') != "tmp").cloned());
             // Directories at the top are those of every system.
+            let own = |path: &&String| path.rfind('/').is_none_or(|slash| slash > 0);
+            names.extend(code.paths.iter().filter(own).cloned());
             let below = code.paths.iter().filter(|path| path.trim_matches('/').contains('/'));
             names.extend(below.filter_map(|path| path.rsplit('/').next()).map(str::to_owned));
             names.extend(code.urls);
-            names.extend(code.operations.into_iter().map(|operation| operation.target));
+            let things = code.operations.into_iter().filter(|done| done.place().is_some());
+            names.extend(things.map(|done| done.target));
             names.extend(air_testkit::rename::names(step));
         }
     }
