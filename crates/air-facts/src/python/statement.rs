@@ -274,6 +274,9 @@ impl Interpreter<'_, '_> {
         value: Value,
         line: u32,
     ) {
+        if &**name == "__code__" {
+            self.out.incomplete_at(line, "`__code__` is replaced");
+        }
         let from = self.heap.sources(&value);
         for object in object.each() {
             match &object.what {

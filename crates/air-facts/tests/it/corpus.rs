@@ -15,7 +15,7 @@ fn shell() {
 /// A case is `== title`, source, `--`, and one expectation a line.
 fn check(corpus: &str, read: impl Fn(&str) -> CodeFacts) {
     let mut failures = Vec::new();
-    for case in corpus.split("== ").skip(1) {
+    for case in format!("\n{corpus}").split("\n== ").skip(1) {
         let (title, rest) = case.split_once('\n').unwrap();
         let (source, expected) = rest.split_once("--\n").unwrap();
         let facts = read(source);
@@ -54,6 +54,7 @@ fn holds(expectation: &str, facts: &CodeFacts) -> bool {
             format!("{} {}: {}", place.kind.name(), place.name, from.collect::<Vec<_>>().join(", "))
                 == value
         }),
+        "defect" => facts.defects.iter().any(|defect| defect.kind == value),
         "no" => !holds(value, facts),
         "complete" => facts.incomplete.is_empty(),
         "incomplete" => facts.incomplete.iter().any(|reason| reason.contains(value)),
