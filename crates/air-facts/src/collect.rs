@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use air_core::{
-    code::{Call, CodeFacts, Flow, Operation},
+    code::{Call, CodeFacts, Defect, Flow, Operation},
     place::{Held, Place, PlaceKind},
     port::Surroundings,
 };
@@ -99,6 +99,15 @@ impl<'a> Collector<'a> {
             self.incomplete("more is done than is listed");
         } else if self.operations.insert(operation.clone()) {
             self.facts.operations.push(operation);
+        }
+    }
+
+    /// A flaw of the program itself; each kind once a line.
+    pub(crate) fn defect(&mut self, kind: &str, line: u32, why: &str) {
+        let line = self.within.unwrap_or(line);
+        let defect = Defect { kind: kind.to_owned(), line, why: why.to_owned() };
+        if !self.facts.defects.contains(&defect) {
+            self.facts.defects.push(defect);
         }
     }
 
