@@ -49,11 +49,17 @@ impl Rules {
     fn follow(&self, target: &str, seen: &mut HashSet<String>, recipe: &mut Recipe) {
         let mut open = vec![(target.to_owned(), false)];
         while let Some((target, ready)) = open.pop() {
-            let Some((needs, lines)) = self.rules.get(&target).or_else(|| self.pattern(&target)) else { continue };
+            let Some((needs, lines)) = self.rules.get(&target).or_else(|| self.pattern(&target))
+            else {
+                continue;
+            };
             if ready {
                 let first = needs.first().map(|need| self.expanded(need, 0)).unwrap_or_default();
                 for line in lines {
-                    let line = line.replace("$@", &target).replace("$<", &first).replace("$^", &needs.join(" "));
+                    let line = line
+                        .replace("$@", &target)
+                        .replace("$<", &first)
+                        .replace("$^", &needs.join(" "));
                     let line = self.expanded(&line, 0);
                     let line = line.trim_start_matches(['@', '-', '+']).trim();
                     if !line.is_empty() {
@@ -76,7 +82,9 @@ impl Rules {
     fn pattern(&self, target: &str) -> Option<&(Vec<String>, Vec<String>)> {
         self.rules.iter().find_map(|(name, rule)| {
             let (before, after) = name.split_once('%')?;
-            let fits = target.len() > before.len() + after.len() && target.starts_with(before) && target.ends_with(after);
+            let fits = target.len() > before.len() + after.len()
+                && target.starts_with(before)
+                && target.ends_with(after);
             fits.then_some(rule)
         })
     }
@@ -111,7 +119,9 @@ impl Rules {
                 done.push_str("$(");
                 done.push_str(command);
                 done.push(')');
-            } else if let Some(value) = self.variables.get(name).filter(|_| depth < MAX_DEPTH && done.len() < MAX_LINE) {
+            } else if let Some(value) =
+                self.variables.get(name).filter(|_| depth < MAX_DEPTH && done.len() < MAX_LINE)
+            {
                 done.push_str(&self.expanded(value, depth + 1));
             } else if name.contains(' ') {
                 done.push_str("${_}");
@@ -148,14 +158,17 @@ fn read(text: &str) -> Rules {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        if let Some(file) = line.strip_prefix("include ").or_else(|| line.strip_prefix("-include ")) {
+        if let Some(file) = line.strip_prefix("include ").or_else(|| line.strip_prefix("-include "))
+        {
             rules.unread.push(format!("includes `{}`, which is not read", file.trim()));
             continue;
         }
         if let Some((name, value)) = assignment(line) {
             let known = rules.variables.get(&name).cloned();
             match line.contains("+=") {
-                true => drop(rules.variables.insert(name, format!("{} {value}", known.unwrap_or_default()))),
+                true => drop(
+                    rules.variables.insert(name, format!("{} {value}", known.unwrap_or_default())),
+                ),
                 false => drop(rules.variables.insert(name, value)),
             }
             continue;
@@ -187,8 +200,13 @@ fn read(text: &str) -> Rules {
 fn assignment(line: &str) -> Option<(String, String)> {
     let (name, value) = line.split_once('=')?;
     let name = name.trim_end_matches([':', '?', '+', '!']).trim();
-    let name = name.strip_prefix("export ").or_else(|| name.strip_prefix("override ")).unwrap_or(name).trim();
-    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.' || c == '-');
+    let name = name
+        .strip_prefix("export ")
+        .or_else(|| name.strip_prefix("override "))
+        .unwrap_or(name)
+        .trim();
+    let is_name = !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.' || c == '-');
     is_name.then(|| (name.to_owned(), value.trim().to_owned()))
 }
 

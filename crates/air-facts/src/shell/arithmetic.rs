@@ -33,7 +33,8 @@ impl Sum<'_> {
         let mut value = self.factors()?;
         while let Some(operator) = self.take(['+', '-', '+']) {
             let other = self.factors()?;
-            value = if operator == '+' { value.checked_add(other) } else { value.checked_sub(other) }?;
+            value =
+                if operator == '+' { value.checked_add(other) } else { value.checked_sub(other) }?;
         }
         Some(value)
     }

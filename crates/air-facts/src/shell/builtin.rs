@@ -26,8 +26,8 @@ const BIN: [&str; 6] =
 /// What the shell does itself and that has no effect here.
 const QUIET: [&str; 26] = [
     ":", "true", "false", "test", "[", "let", "jobs", "wait", "break", "continue", "type", "hash",
-    "shopt", "bg", "fg", "disown", "getopts", "times", "umask", "ulimit", "bind", "compgen", "complete",
-    "enable", "logout", "sleep",
+    "shopt", "bg", "fg", "disown", "getopts", "times", "umask", "ulimit", "bind", "compgen",
+    "complete", "enable", "logout", "sleep",
 ];
 
 impl Shell {
@@ -39,7 +39,13 @@ impl Shell {
         self.launched(words, 0, at, out)
     }
 
-    pub(super) fn launched(&mut self, words: &[Word], behind: usize, at: u32, out: &mut Collector) -> Data {
+    pub(super) fn launched(
+        &mut self,
+        words: &[Word],
+        behind: usize,
+        at: u32,
+        out: &mut Collector,
+    ) -> Data {
         let Some((first, args)) = words.split_first() else { return Data::none() };
         if behind > MAX_BEHIND {
             out.incomplete_at(at, "too many commands in front of a command");
@@ -69,7 +75,8 @@ impl Shell {
             self.operation(Activity::ProcessLaunch, &name, "shell", Some(&line), at, out);
         }
         if prefix::is_prefix(&name) {
-            if let Some(code) = matches!(name.as_str(), "watch" | "runuser").then(|| args.first()).flatten()
+            if let Some(code) =
+                matches!(name.as_str(), "watch" | "runuser").then(|| args.first()).flatten()
                 && args.len() == 1
                 && let Some(text) = code.text()
             {
@@ -100,7 +107,13 @@ impl Shell {
             return data;
         }
         if name.contains('/') {
-            return self.run_file(&Word::literal(name.as_str()).from(first.sources().to_vec()), args, &name, at, out);
+            return self.run_file(
+                &Word::literal(name.as_str()).from(first.sources().to_vec()),
+                args,
+                &name,
+                at,
+                out,
+            );
         }
         // What a command does that is not known: it may print what it is given.
         let mut data = Data::from([Place::new(PlaceKind::Command, name.as_str())]);
@@ -127,7 +140,13 @@ impl Shell {
     }
 
     /// Code that is made up when it runs, from there.
-    pub(super) fn computed_code(&mut self, sources: &[Place], via: &str, at: u32, out: &mut Collector) {
+    pub(super) fn computed_code(
+        &mut self,
+        sources: &[Place],
+        via: &str,
+        at: u32,
+        out: &mut Collector,
+    ) {
         self.operation(Activity::CodeRun, "", via, None, at, out);
         out.flow(sources, &Place::new(PlaceKind::Code, ""), at);
     }
@@ -146,7 +165,11 @@ impl Shell {
                 return Some(self.environment(name, at, out));
             }
             "set" if args.is_empty() => return Some(self.environment(name, at, out)),
-            "declare" | "typeset" if args.iter().all(|arg| matches!(arg.text(), Some("-p" | "-x" | "-px" | "-xp"))) => {
+            "declare" | "typeset"
+                if args
+                    .iter()
+                    .all(|arg| matches!(arg.text(), Some("-p" | "-x" | "-px" | "-xp"))) =>
+            {
                 return Some(self.environment(name, at, out));
             }
             "export" | "declare" | "typeset" | "local" | "readonly" => {}
@@ -160,7 +183,11 @@ impl Shell {
             }
             "shift" => {
                 let by = first.and_then(Word::text).and_then(|by| by.parse().ok()).unwrap_or(1);
-                let rest = self.state.arguments.as_ref().map(|arguments| arguments.get(by..).unwrap_or_default().to_vec());
+                let rest = self
+                    .state
+                    .arguments
+                    .as_ref()
+                    .map(|arguments| arguments.get(by..).unwrap_or_default().to_vec());
                 self.state.arguments = rest.map(Rc::new);
             }
             "unset" => {
@@ -174,7 +201,8 @@ impl Shell {
             "alias" => {
                 for arg in &options.operands {
                     if let Some((name, value)) = arg.text().and_then(|text| text.split_once('=')) {
-                        Rc::make_mut(&mut self.state.aliases).insert(name.to_owned(), value.to_owned());
+                        Rc::make_mut(&mut self.state.aliases)
+                            .insert(name.to_owned(), value.to_owned());
                     }
                 }
             }
@@ -202,7 +230,10 @@ impl Shell {
                 self.source_file(file, args, name, at, out);
             }
             "trap" => {
-                let action = options.operands.first().filter(|action| !matches!(action.text(), Some("" | "-")));
+                let action = options
+                    .operands
+                    .first()
+                    .filter(|action| !matches!(action.text(), Some("" | "-")));
                 if let Some(action) = action.filter(|_| options.operands.len() > 1) {
                     match action.text() {
                         Some(text) => {
@@ -239,7 +270,8 @@ impl Shell {
 
     fn read_into(&mut self, name: &str, args: &[Word]) {
         let options = Options::read(args, "p t n N d u i O s c C a");
-        let descriptor = options.value(&["u"]).and_then(Word::text).and_then(|u| u.parse::<i32>().ok());
+        let descriptor =
+            options.value(&["u"]).and_then(Word::text).and_then(|u| u.parse::<i32>().ok());
         let data = match descriptor.filter(|descriptor| *descriptor != 0) {
             Some(descriptor) => match self.state.channels.get(&descriptor) {
                 Some(super::state::Channel::Input(data)) => data.clone(),
@@ -248,7 +280,11 @@ impl Shell {
             },
             None => self.state.input(),
         };
-        let one_line = data.text.as_deref().map(|text| text.trim_end_matches('\n')).filter(|text| !text.contains('\n'));
+        let one_line = data
+            .text
+            .as_deref()
+            .map(|text| text.trim_end_matches('\n'))
+            .filter(|text| !text.contains('\n'));
         let mut targets: Vec<Word> = options.operands.clone();
         targets.extend(options.value(&["a"]).cloned());
         if targets.is_empty() {
@@ -259,11 +295,14 @@ impl Shell {
         for target in targets.iter().filter_map(Word::text) {
             let value = match one_line {
                 Some(line) if single => Word::literal(line.trim()),
-                Some(_) if name == "read" => Word::literal(fields.next().unwrap_or_default().trim()),
+                Some(_) if name == "read" => {
+                    Word::literal(fields.next().unwrap_or_default().trim())
+                }
                 _ => Word::computed(format!("${{{target}}}")),
             };
             let value = value.from(data.sources.iter().cloned());
-            self.state.put(target, Variable { values: vec![value], array: !single && name != "read" });
+            self.state
+                .put(target, Variable { values: vec![value], array: !single && name != "read" });
         }
     }
 
@@ -332,7 +371,9 @@ fn formatted(format: &str, values: &[Word], word: &mut Word) {
                 word.push(&Word::literal(c.to_string()));
                 continue;
             }
-            let kind = rest.by_ref().find(|c| !c.is_ascii_digit() && !matches!(c, '-' | '.' | '+' | ' ' | '#'));
+            let kind = rest
+                .by_ref()
+                .find(|c| !c.is_ascii_digit() && !matches!(c, '-' | '.' | '+' | ' ' | '#'));
             match kind {
                 Some('%') | None => word.push(&Word::literal("%")),
                 Some(kind) => {
@@ -342,7 +383,9 @@ fn formatted(format: &str, values: &[Word], word: &mut Word) {
                         ('s' | 'd' | 'i' | 'u' | 'c', _) | (_, None) => word.push(value),
                         ('b', Some(text)) => word.push(&value.part(lex::ansi_c(text))),
                         ('x' | 'X' | 'o', Some(text)) => match text.parse::<u64>() {
-                            Ok(number) if kind == 'o' => word.push(&value.part(format!("{number:o}"))),
+                            Ok(number) if kind == 'o' => {
+                                word.push(&value.part(format!("{number:o}")))
+                            }
                             Ok(number) => word.push(&value.part(format!("{number:x}"))),
                             Err(_) => word.push(&Word::computed(text.to_owned())),
                         },

@@ -107,7 +107,8 @@ impl Census {
         if let Some(name) = &simple.word_or_name {
             self.word(&name.value, Within::Command);
             let at = self.base + name.location().map_or(0, |span| span.start.line);
-            let count = if UNCOUNTED.contains(&name.value.as_str()) { 0 } else { words + 1 - assigned };
+            let count =
+                if UNCOUNTED.contains(&name.value.as_str()) { 0 } else { words + 1 - assigned };
             self.seen.push((name.value.clone(), count, u32::try_from(at).unwrap_or(u32::MAX)));
         }
     }

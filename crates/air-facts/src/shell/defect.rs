@@ -5,8 +5,9 @@ use brush_parser::ast;
 use crate::collect::Collector;
 
 /// Commands that neither wait nor leave.
-const BUSY: [&str; 12] =
-    [":", "true", "false", "echo", "printf", "let", "test", "[", "pwd", "export", "local", "declare"];
+const BUSY: [&str; 12] = [
+    ":", "true", "false", "echo", "printf", "let", "test", "[", "pwd", "export", "local", "declare",
+];
 /// Commands that leave a loop.
 const LEAVES: [&str; 5] = ["break", "exit", "return", "exec", "kill"];
 
@@ -14,7 +15,20 @@ const LEAVES: [&str; 5] = ["break", "exit", "return", "exec", "kill"];
 pub(super) fn is_test(pipeline: &ast::Pipeline) -> bool {
     pipeline.seq.last().is_some_and(|command| match command {
         ast::Command::Simple(simple) => name(simple).is_some_and(|name| {
-            matches!(name, "[" | "test" | "grep" | "command" | "which" | "type" | "false" | "diff" | "cmp" | "pgrep" | "getent" | "id")
+            matches!(
+                name,
+                "[" | "test"
+                    | "grep"
+                    | "command"
+                    | "which"
+                    | "type"
+                    | "false"
+                    | "diff"
+                    | "cmp"
+                    | "pgrep"
+                    | "getent"
+                    | "id"
+            )
         }),
         ast::Command::ExtendedTest(..) => true,
         ast::Command::Compound(ast::CompoundCommand::Arithmetic(_), _) => true,
@@ -39,13 +53,18 @@ pub(super) fn always(condition: &ast::CompoundList, answer: &str) -> bool {
             match (name(simple), words.as_slice()) {
                 (Some(":"), _) => answer == "true",
                 (Some(name @ ("true" | "false")), _) => name == answer,
-                (Some("["), [one, close]) => answer == "true" && one.parse::<i64>().is_ok() && close == "]",
+                (Some("["), [one, close]) => {
+                    answer == "true" && one.parse::<i64>().is_ok() && close == "]"
+                }
                 _ => false,
             }
         }
-        [ast::Command::Compound(ast::CompoundCommand::Arithmetic(command), _)] => {
-            command.expr.value.trim().parse::<i64>().is_ok_and(|value| (value != 0) == (answer == "true"))
-        }
+        [ast::Command::Compound(ast::CompoundCommand::Arithmetic(command), _)] => command
+            .expr
+            .value
+            .trim()
+            .parse::<i64>()
+            .is_ok_and(|value| (value != 0) == (answer == "true")),
         _ => false,
     }
 }
@@ -60,9 +79,11 @@ pub(super) fn endless(body: &ast::CompoundList, at: u32, out: &mut Collector) {
 fn busy(list: &ast::CompoundList, depth: usize) -> bool {
     depth < 8
         && list.0.iter().all(|ast::CompoundListItem(item, separator)| {
-            let pipelines = std::iter::once(&item.first).chain(item.additional.iter().map(
-                |(ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline))| pipeline,
-            ));
+            let pipelines = std::iter::once(&item.first).chain(
+                item.additional
+                    .iter()
+                    .map(|(ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline))| pipeline),
+            );
             let background = matches!(separator, ast::SeparatorOperator::Async);
             pipelines.flat_map(|pipeline| &pipeline.seq).all(|command| match command {
                 ast::Command::Simple(simple) => match name(simple) {
@@ -103,8 +124,7 @@ pub(super) fn fork_bomb(name: &str, body: &ast::CompoundCommand, at: u32, out: &
         }
         let own = item.first.seq.iter().filter(|command| calls_itself(command, name)).count();
         calls += own;
-        apart |= own > 0
-            && (own > 1 || matches!(separator, ast::SeparatorOperator::Async));
+        apart |= own > 0 && (own > 1 || matches!(separator, ast::SeparatorOperator::Async));
     }
     if calls > 1 && apart {
         out.defect("fork-bomb", at, "a function starts itself more than once");

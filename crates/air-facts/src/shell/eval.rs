@@ -115,7 +115,11 @@ impl Shell {
     }
 
     /// What `run` prints, in a shell of its own.
-    pub(super) fn within(&mut self, run: impl FnOnce(&mut Self, &mut Collector), out: &mut Collector) -> Data {
+    pub(super) fn within(
+        &mut self,
+        run: impl FnOnce(&mut Self, &mut Collector),
+        out: &mut Collector,
+    ) -> Data {
         let state = self.state.clone();
         self.captures.push(Data::none());
         self.state.channels.insert(1, Channel::Capture(self.captures.len() - 1));
@@ -204,7 +208,9 @@ impl Shell {
             ast::Command::Simple(simple) => self.simple(simple, out),
             ast::Command::Compound(compound, redirects) => {
                 let at = self.at(compound.location());
-                self.redirected(redirects.as_ref(), at, out, |shell, out| shell.compound(compound, out));
+                self.redirected(redirects.as_ref(), at, out, |shell, out| {
+                    shell.compound(compound, out)
+                });
             }
             ast::Command::Function(function) => {
                 let functions = Rc::make_mut(&mut self.state.functions);
@@ -265,7 +271,9 @@ impl Shell {
                 self.assigned_in(&command.expr.value);
             }
             C::ArithmeticForClause(clause) => {
-                for expr in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
+                for expr in
+                    [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten()
+                {
                     self.arithmetic(&expr.value, at, out);
                     self.assigned_in(&expr.value);
                 }
@@ -353,7 +361,9 @@ impl Shell {
             self.list(body, out);
             self.state.ended = false;
             self.state.join(&before);
-            if Rc::ptr_eq(&self.state.variables, &before.variables) && self.state.directory == before.directory {
+            if Rc::ptr_eq(&self.state.variables, &before.variables)
+                && self.state.directory == before.directory
+            {
                 break;
             }
         }
@@ -403,7 +413,9 @@ impl Shell {
                 }
                 Item::IoRedirect(redirect) => self.redirect(redirect, at, out),
                 Item::Word(word) => words.extend(self.words(&word.value, at, out)),
-                Item::ProcessSubstitution(kind, subshell) => words.push(self.process_of(kind, subshell, out)),
+                Item::ProcessSubstitution(kind, subshell) => {
+                    words.push(self.process_of(kind, subshell, out))
+                }
             }
         }
         let Some(name) = &simple.word_or_name else {
@@ -441,7 +453,9 @@ impl Shell {
                 }
                 Item::IoRedirect(redirect) => self.redirect(redirect, at, out),
                 Item::Word(word) => words.extend(self.words(&word.value, at, out)),
-                Item::ProcessSubstitution(kind, subshell) => words.push(self.process_of(kind, subshell, out)),
+                Item::ProcessSubstitution(kind, subshell) => {
+                    words.push(self.process_of(kind, subshell, out))
+                }
             }
         }
         // Assignments in front last as long as the command.
@@ -466,7 +480,12 @@ impl Shell {
         }
     }
 
-    fn process_of(&mut self, kind: &ast::ProcessSubstitutionKind, subshell: &ast::SubshellCommand, out: &mut Collector) -> Word {
+    fn process_of(
+        &mut self,
+        kind: &ast::ProcessSubstitutionKind,
+        subshell: &ast::SubshellCommand,
+        out: &mut Collector,
+    ) -> Word {
         let reads = matches!(kind, ast::ProcessSubstitutionKind::Read);
         let data = self.within(|shell, out| shell.list(&subshell.list, out), out);
         let name = format!("/dev/fd/{}", 63 + self.pipes.len());
@@ -493,7 +512,8 @@ impl Shell {
     /// Reads source that an alias or `eval` gives, in this shell.
     pub(super) fn again(&mut self, source: &str, at: u32, out: &mut Collector) -> Data {
         let name = source.split_whitespace().next().unwrap_or_default().to_owned();
-        let alias = self.state.aliases.values().find(|alias| source.starts_with(alias.as_str())).cloned();
+        let alias =
+            self.state.aliases.values().find(|alias| source.starts_with(alias.as_str())).cloned();
         self.active.push(alias.unwrap_or(name));
         out.nested(at, |out| {
             let base = std::mem::take(&mut self.base);
@@ -504,9 +524,16 @@ impl Shell {
         Data::none()
     }
 
-    fn assignment(&mut self, assignment: &ast::Assignment, at: u32, out: &mut Collector) -> (String, Variable) {
+    fn assignment(
+        &mut self,
+        assignment: &ast::Assignment,
+        at: u32,
+        out: &mut Collector,
+    ) -> (String, Variable) {
         let values = match &assignment.value {
-            ast::AssignmentValue::Scalar(word) => vec![self.word(&word.value, Within::Command, at, out)],
+            ast::AssignmentValue::Scalar(word) => {
+                vec![self.word(&word.value, Within::Command, at, out)]
+            }
             ast::AssignmentValue::Array(elements) => {
                 let mut values = Vec::new();
                 for (_, word) in elements {

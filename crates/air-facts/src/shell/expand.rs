@@ -58,6 +58,7 @@ impl Shell {
             fields.end();
             for (word, is_pattern) in fields.done {
                 let known = word.text().map(ToOwned::to_owned);
+                quoted(&raw, &word, out);
                 let word = word.written_as(&raw, is_pattern);
                 words.push(word);
                 if let Some(text) = known.filter(|_| is_pattern) {
@@ -82,19 +83,28 @@ impl Shell {
         let mut fields = Fields::default();
         self.parts(&parts, false, &mut fields, at, out);
         let (word, _) = fields.open.unwrap_or_else(|| (Word::literal(""), false));
+        if within == Within::Command {
+            quoted(raw, &word, out);
+        }
         if within == Within::Document { word } else { word.written_as(raw, false) }
     }
 
-    fn parts(&mut self, parts: &[Part], split: bool, fields: &mut Fields, at: u32, out: &mut Collector) {
-        for (index, part) in parts.iter().enumerate() {
+    fn parts(
+        &mut self,
+        parts: &[Part],
+        split: bool,
+        fields: &mut Fields,
+        at: u32,
+        out: &mut Collector,
+    ) {
+        for part in parts {
             match part {
                 Part::Quoted(text) => fields.push(&Word::literal(text.as_str()), false),
                 Part::Plain(text) => {
                     let is_pattern = text.contains(['*', '?'])
-                        || text.find('[').is_some_and(|at| text.get(at..).is_some_and(|rest| rest.contains(']')));
-                    let home = index == 0 && text.starts_with('~');
-                    // Another's home is where it is written.
-                    let _ = home;
+                        || text.find('[').is_some_and(|at| {
+                            text.get(at..).is_some_and(|rest| rest.contains(']'))
+                        });
                     fields.push(&Word::literal(text.as_str()), is_pattern && split);
                 }
                 Part::Parameter { body, quoted } => {
@@ -158,17 +168,27 @@ impl Shell {
     }
 
     /// The values of a variable, if it has any.
-    pub(super) fn variable(&mut self, name: &str, at: u32, out: &mut Collector) -> Option<Variable> {
+    pub(super) fn variable(
+        &mut self,
+        name: &str,
+        at: u32,
+        out: &mut Collector,
+    ) -> Option<Variable> {
         if let Some(variable) = self.state.get(name) {
             return Some(variable.clone());
         }
-        let one = |text: &str| Some(Variable { values: vec![Word::literal(text)], ..Variable::default() });
+        let one = |text: &str| {
+            Some(Variable { values: vec![Word::literal(text)], ..Variable::default() })
+        };
         if let Ok(position) = name.parse::<usize>()
             && position > 0
         {
             let arguments = self.state.arguments.clone()?;
             let word = arguments.get(position - 1).cloned();
-            return Some(Variable { values: vec![word.unwrap_or_else(|| Word::literal(""))], array: false });
+            return Some(Variable {
+                values: vec![word.unwrap_or_else(|| Word::literal(""))],
+                array: false,
+            });
         }
         match name {
             "HOME" => one("~"),
@@ -250,9 +270,21 @@ impl Shell {
             None => {
                 let mut sources = Vec::new();
                 merge(&mut sources, expr.sources().iter().cloned());
-                Word::computed(format!("${{{}}}", expr.as_written().replace("${", "").replace('}', "")))
-                    .from(sources)
+                Word::computed(format!(
+                    "${{{}}}",
+                    expr.as_written().replace("${", "").replace('}', "")
+                ))
+                .from(sources)
             }
         }
+    }
+}
+
+/// A literal is a fact by itself.
+fn quoted(raw: &str, word: &Word, out: &mut Collector) {
+    if raw.contains(['\'', '"'])
+        && let Some(text) = word.text()
+    {
+        out.string(text);
     }
 }

@@ -12,14 +12,23 @@ pub(super) fn filtered(tool: &Tool, input: &str) -> Option<String> {
     }
     let options = tool.options;
     match tool.name {
-        "cat" | "tee" | "more" | "less" if tool.args.iter().all(|arg| !arg.as_written().starts_with('-')) => {
+        "cat" | "tee" | "more" | "less"
+            if tool.args.iter().all(|arg| !arg.as_written().starts_with('-')) =>
+        {
             Some(input.to_owned())
         }
         "base64" if options.has(&["d", "D", "--decode"]) => base64(input),
         "base64" => None,
-        "openssl" if options.has(&["base64"]) || tool.args.iter().any(|arg| arg.text() == Some("-d")) => {
-            let named = |name: &str| tool.args.iter().any(|arg| arg.text().is_some_and(|text| text.trim_start_matches('-') == name));
-            (named("base64") && named("d") || named("a") && named("d") && !named("k")).then(|| base64(input))?
+        "openssl"
+            if options.has(&["base64"]) || tool.args.iter().any(|arg| arg.text() == Some("-d")) =>
+        {
+            let named = |name: &str| {
+                tool.args
+                    .iter()
+                    .any(|arg| arg.text().is_some_and(|text| text.trim_start_matches('-') == name))
+            };
+            (named("base64") && named("d") || named("a") && named("d") && !named("k"))
+                .then(|| base64(input))?
         }
         "xxd" if options.has(&["r"]) => hex(input),
         "rev" => {
@@ -33,9 +42,7 @@ pub(super) fn filtered(tool: &Tool, input: &str) -> Option<String> {
         }
         "tr" => translated(tool, input),
         "sed" => substituted(tool, input),
-        "head" if tool.args.is_empty() => {
-            Some(input.split_inclusive('\n').take(10).collect())
-        }
+        "head" if tool.args.is_empty() => Some(input.split_inclusive('\n').take(10).collect()),
         "cut" => {
             let by = options.value(&["d", "--delimiter"])?.text()?;
             let field: usize = options.value(&["f", "--fields"])?.text()?.parse().ok()?;
@@ -137,7 +144,8 @@ fn substituted(tool: &Tool, input: &str) -> Option<String> {
     let separator = script.strip_prefix('s')?.chars().next()?;
     let mut parts = script.get(1 + separator.len_utf8()..)?.split(separator);
     let (from, to, flags) = (parts.next()?, parts.next()?, parts.next()?);
-    let plain = !from.contains(['.', '*', '[', '^', '$', '\\', '+', '?']) && !to.contains(['&', '\\']);
+    let plain =
+        !from.contains(['.', '*', '[', '^', '$', '\\', '+', '?']) && !to.contains(['&', '\\']);
     if !plain || from.is_empty() || parts.next().is_some() || !matches!(flags, "" | "g") {
         return None;
     }

@@ -67,16 +67,36 @@ impl Shell {
     }
 
     /// The operation `activity` on a path.
-    pub(super) fn on(&mut self, activity: Activity, path: &Word, tool: &Tool, out: &mut Collector) -> Place {
+    pub(super) fn on(
+        &mut self,
+        activity: Activity,
+        path: &Word,
+        tool: &Tool,
+        out: &mut Collector,
+    ) -> Place {
         let target = self.state.path(path.as_written());
         let via = tool.name;
-        self.operation_below(activity, &target, via, None, tool.recursive() && activity != Activity::FileRead, tool.at, out);
+        self.operation_below(
+            activity,
+            &target,
+            via,
+            None,
+            tool.recursive() && activity != Activity::FileRead,
+            tool.at,
+            out,
+        );
         out.path(path.as_written());
         Place::new(PlaceKind::File, target)
     }
 
     /// The content of a file.
-    pub(super) fn read_file(&mut self, path: &Word, via: &str, at: u32, out: &mut Collector) -> Data {
+    pub(super) fn read_file(
+        &mut self,
+        path: &Word,
+        via: &str,
+        at: u32,
+        out: &mut Collector,
+    ) -> Data {
         let written = path.as_written();
         if let Some(data) = self.pipes.get(written) {
             return data.clone();
@@ -122,7 +142,12 @@ impl Shell {
 
     /// `data` is put into a file; what it held is gone.
     pub(super) fn put_file(&mut self, path: &Word, data: Data, tool: &Tool, out: &mut Collector) {
-        let place = self.on(Activity::FileWrite, path, &Tool { args: &[], options: &Options::default(), ..*tool }, out);
+        let place = self.on(
+            Activity::FileWrite,
+            path,
+            &Tool { args: &[], options: &Options::default(), ..*tool },
+            out,
+        );
         self.hold(place, data, tool.at, out);
     }
 
@@ -135,9 +160,23 @@ impl Shell {
         out.leave(place, Held { text: data.text, names: Vec::new(), sources });
     }
 
-    pub(super) fn delete(&mut self, path: &Word, recursive: bool, tool: &Tool, out: &mut Collector) {
+    pub(super) fn delete(
+        &mut self,
+        path: &Word,
+        recursive: bool,
+        tool: &Tool,
+        out: &mut Collector,
+    ) {
         let target = self.state.path(path.as_written());
-        self.operation_below(Activity::FileDelete, &target, tool.name, None, recursive, tool.at, out);
+        self.operation_below(
+            Activity::FileDelete,
+            &target,
+            tool.name,
+            None,
+            recursive,
+            tool.at,
+            out,
+        );
         out.path(path.as_written());
         out.leave(Place::new(PlaceKind::File, target), Held::default());
     }
@@ -158,7 +197,8 @@ impl Shell {
             || matches!(target.as_written(), "." | ".." | "~")
             || target.as_written().ends_with('/');
         for source in &operands {
-            let name = source.as_written().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+            let name =
+                source.as_written().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
             let path = if into {
                 let at = target.as_written().trim_end_matches('/');
                 let at = if target.as_written() == "/" { "" } else { at };
@@ -180,7 +220,15 @@ impl Shell {
             };
             let place = Place::new(PlaceKind::File, self.state.path(path.as_written()));
             let recursive = !moves && !links && tool.recursive();
-            self.operation_below(Activity::FileWrite, &place.name, tool.name, None, recursive, tool.at, out);
+            self.operation_below(
+                Activity::FileWrite,
+                &place.name,
+                tool.name,
+                None,
+                recursive,
+                tool.at,
+                out,
+            );
             out.path(path.as_written());
             self.hold(place, data, tool.at, out);
             if moves {

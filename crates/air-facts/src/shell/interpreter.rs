@@ -13,7 +13,18 @@ use crate::{collect::Collector, python};
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "rbash", "mksh"];
 /// Interpreters whose source is not read as a whole.
 const FOREIGN: [&str; 12] = [
-    "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "tclsh", "osascript", "Rscript", "julia",
+    "perl",
+    "ruby",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "php",
+    "lua",
+    "tclsh",
+    "osascript",
+    "Rscript",
+    "julia",
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,12 +48,21 @@ fn language_of(name: &str) -> Option<Language> {
 
 impl Shell {
     /// Commands that run other commands or source.
-    pub(super) fn runs(&mut self, name: &str, args: &[Word], behind: usize, at: u32, out: &mut Collector) -> Option<Data> {
+    pub(super) fn runs(
+        &mut self,
+        name: &str,
+        args: &[Word],
+        behind: usize,
+        at: u32,
+        out: &mut Collector,
+    ) -> Option<Data> {
         if let Some(language) = language_of(name) {
             return Some(self.interpret(language, name, args, at, out));
         }
         match name {
-            "su" | "script" | "at" | "batch" | "vim" | "vi" | "nvim" | "ex" | "ed" => self.code_option(name, args, at, out),
+            "su" | "script" | "at" | "batch" | "vim" | "vi" | "nvim" | "ex" | "ed" => {
+                self.code_option(name, args, at, out)
+            }
             "xargs" => Some(self.xargs(args, behind, at, out)),
             "parallel" => Some(self.xargs(args, behind, at, out)),
             "find" => Some(self.find(args, behind, at, out)),
@@ -54,7 +74,9 @@ impl Shell {
             }
             "tar" => {
                 for arg in args.iter().filter_map(Word::text) {
-                    let action = arg.strip_prefix("--checkpoint-action=exec=").or_else(|| arg.strip_prefix("--to-command="));
+                    let action = arg
+                        .strip_prefix("--checkpoint-action=exec=")
+                        .or_else(|| arg.strip_prefix("--to-command="));
                     let action = action.or_else(|| arg.strip_prefix("--use-compress-program="));
                     if let Some(action) = action.map(ToOwned::to_owned) {
                         self.run_text(Language::Shell, &action, at, out);
@@ -67,7 +89,13 @@ impl Shell {
         }
     }
 
-    fn code_option(&mut self, name: &str, args: &[Word], at: u32, out: &mut Collector) -> Option<Data> {
+    fn code_option(
+        &mut self,
+        name: &str,
+        args: &[Word],
+        at: u32,
+        out: &mut Collector,
+    ) -> Option<Data> {
         match name {
             "at" | "batch" => {
                 let options = Options::read(args, "f t q");
@@ -78,7 +106,10 @@ impl Shell {
                 Some(self.run_data(Language::Shell, data, name, at, out))
             }
             "su" | "script" => {
-                let code = after_option(args, 'c')?;
+                let option = args
+                    .iter()
+                    .position(|arg| matches!(arg.text(), Some("-c" | "-lc" | "--command")))?;
+                let code = args.get(option + 1)?;
                 match code.text() {
                     Some(text) => Some(self.run_text(Language::Shell, &text.to_owned(), at, out)),
                     None => Some(self.unread(code.sources(), name, "computed code", at, out)),
@@ -97,7 +128,14 @@ impl Shell {
     }
 
     /// An interpreter and its arguments.
-    pub(super) fn interpret(&mut self, language: Language, name: &str, args: &[Word], at: u32, out: &mut Collector) -> Data {
+    pub(super) fn interpret(
+        &mut self,
+        language: Language,
+        name: &str,
+        args: &[Word],
+        at: u32,
+        out: &mut Collector,
+    ) -> Data {
         let flag = match (language, name) {
             (Language::Other, "php") => 'r',
             (Language::Other, _) => 'e',
@@ -118,7 +156,9 @@ impl Shell {
             return self.run_text(language, &text.to_owned(), at, out);
         }
         let is_module = |arg: &Word| arg.text() == Some("-m");
-        if let Some(position) = args.iter().position(is_module).filter(|_| language == Language::Python) {
+        if let Some(position) =
+            args.iter().position(is_module).filter(|_| language == Language::Python)
+        {
             let rest = args.get(position + 1..).unwrap_or_default();
             return self.module(name, rest, at, out);
         }
@@ -126,7 +166,8 @@ impl Shell {
             let written = arg.as_written();
             !written.starts_with(['-', '+']) && !(written == "-")
         });
-        let from_input = args.iter().any(|arg| matches!(arg.text(), Some("-" | "-s"))) || file.is_none();
+        let from_input =
+            args.iter().any(|arg| matches!(arg.text(), Some("-" | "-s"))) || file.is_none();
         if !from_input && let Some(file) = file {
             let file = file.clone();
             return self.run_file(&file, args, name, at, out);
@@ -155,10 +196,14 @@ impl Shell {
                 let rest = args.get(1..).unwrap_or_default();
                 return self.pip(rest, at, out);
             }
-            "venv" | "json.tool" | "pytest" | "unittest" | "mypy" | "black" | "ruff" | "compileall" | "pdb" | "timeit"
-            | "this" | "base64" | "zipfile" | "tarfile" | "site" | "ensurepip" | "build" => {
+            "venv" | "json.tool" | "pytest" | "unittest" | "mypy" | "black" | "ruff"
+            | "compileall" | "pdb" | "timeit" | "this" | "base64" | "zipfile" | "tarfile"
+            | "site" | "ensurepip" | "build" => {
                 if matches!(module, "pytest" | "unittest") {
-                    out.incomplete_at(at, format!("`{name} -m {module}` runs files that are not read"));
+                    out.incomplete_at(
+                        at,
+                        format!("`{name} -m {module}` runs files that are not read"),
+                    );
                 }
             }
             _ => out.incomplete_at(at, format!("`{name} -m` runs a module that is not read")),
@@ -167,7 +212,14 @@ impl Shell {
     }
 
     /// Source that is known to come as data.
-    pub(super) fn run_data(&mut self, language: Language, data: Data, via: &str, at: u32, out: &mut Collector) -> Data {
+    pub(super) fn run_data(
+        &mut self,
+        language: Language,
+        data: Data,
+        via: &str,
+        at: u32,
+        out: &mut Collector,
+    ) -> Data {
         out.flow(&data.sources, &Place::new(PlaceKind::Code, ""), at);
         match data.text {
             Some(text) => self.run_text(language, &text, at, out),
@@ -175,14 +227,27 @@ impl Shell {
         }
     }
 
-    fn unread(&mut self, sources: &[Place], via: &str, what: &str, at: u32, out: &mut Collector) -> Data {
+    fn unread(
+        &mut self,
+        sources: &[Place],
+        via: &str,
+        what: &str,
+        at: u32,
+        out: &mut Collector,
+    ) -> Data {
         out.incomplete_at(at, format!("`{via}` runs {what}"));
         self.computed_code(sources, via, at, out);
         Data::from([Place::new(PlaceKind::Command, via)])
     }
 
     /// Source in its own process.
-    pub(super) fn run_text(&mut self, language: Language, text: &str, at: u32, out: &mut Collector) -> Data {
+    pub(super) fn run_text(
+        &mut self,
+        language: Language,
+        text: &str,
+        at: u32,
+        out: &mut Collector,
+    ) -> Data {
         let input = self.state.input();
         let mut printed = Data::none();
         out.nested(at, |out| match language {
@@ -219,7 +284,8 @@ impl Shell {
             for (position, _) in source.match_indices(runner).take(16) {
                 let after = source.get(position + runner.len()..).unwrap_or_default().trim_start();
                 let after = after.strip_prefix('(').unwrap_or(after).trim_start();
-                let Some(quote) = after.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) else {
+                let Some(quote) = after.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))
+                else {
                     continue;
                 };
                 let inner = after.get(1..).unwrap_or_default();
@@ -231,7 +297,8 @@ impl Shell {
                 });
                 if let Some(command) = end.and_then(|(end, _)| inner.get(..end)) {
                     found = true;
-                    let command = command.replace("\\\"", "\"").replace("\\'", "'").replace("\\n", "\n");
+                    let command =
+                        command.replace("\\\"", "\"").replace("\\'", "'").replace("\\n", "\n");
                     self.run_text(Language::Shell, &command, at, out);
                 }
             }
@@ -240,7 +307,14 @@ impl Shell {
     }
 
     /// A file that is run by its name, or by an interpreter.
-    pub(super) fn run_file(&mut self, file: &Word, args: &[Word], via: &str, at: u32, out: &mut Collector) -> Data {
+    pub(super) fn run_file(
+        &mut self,
+        file: &Word,
+        args: &[Word],
+        via: &str,
+        at: u32,
+        out: &mut Collector,
+    ) -> Data {
         if let Some(data) = file.text().and_then(|path| self.pipes.get(path)).cloned() {
             return self.run_data(language_of(via).unwrap_or(Language::Shell), data, via, at, out);
         }
@@ -257,19 +331,31 @@ impl Shell {
         match out.file(&path) {
             Ok(text) => match language_of(via).or_else(|| language_in(&path, &text)) {
                 Some(language) => {
-                    let rest = args.iter().skip_while(|arg| *arg != file).skip(1).cloned().collect::<Vec<_>>();
+                    let rest = args
+                        .iter()
+                        .skip_while(|arg| *arg != file)
+                        .skip(1)
+                        .cloned()
+                        .collect::<Vec<_>>();
                     let before = self.state.arguments.replace(rest.into());
                     let data = self.run_text(language, &text, at, out);
                     self.state.arguments = before;
                     data
                 }
                 None => {
-                    out.incomplete_at(at, format!("`{path}` is run and is in a language that is not read"));
+                    out.incomplete_at(
+                        at,
+                        format!("`{path}` is run and is in a language that is not read"),
+                    );
                     printed
                 }
             },
             Err(why) => {
-                let what = if via == path || via == shown { format!("`{path}` is run and not read: {why}") } else { format!("`{via}` runs `{path}`, which is not read: {why}") };
+                let what = if via == path || via == shown {
+                    format!("`{path}` is run and not read: {why}")
+                } else {
+                    format!("`{via}` runs `{path}`, which is not read: {why}")
+                };
                 out.incomplete_at(at, what);
                 printed
             }
@@ -277,7 +363,14 @@ impl Shell {
     }
 
     /// `source file`: in this shell.
-    pub(super) fn source_file(&mut self, file: &Word, args: &[Word], via: &str, at: u32, out: &mut Collector) {
+    pub(super) fn source_file(
+        &mut self,
+        file: &Word,
+        args: &[Word],
+        via: &str,
+        at: u32,
+        out: &mut Collector,
+    ) {
         let pipe = file.text().and_then(|path| self.pipes.get(path)).cloned();
         let path = self.state.path(file.as_written());
         let text = match (&pipe, file.text()) {
@@ -300,12 +393,28 @@ impl Shell {
                 self.state.arguments = before;
             }
             Ok(_) => {}
-            Err(why) => out.incomplete_at(at, format!("`{via}` runs a file that is not read: `{path}`: {why}")),
+            Err(why) => out.incomplete_at(
+                at,
+                format!("`{via}` runs a file that is not read: `{path}`: {why}"),
+            ),
         }
     }
 
     fn xargs(&mut self, args: &[Word], behind: usize, at: u32, out: &mut Collector) -> Data {
-        const VALUED: [&str; 12] = ["-a", "-d", "-E", "-I", "-L", "-n", "-P", "-s", "-j", "--max-args", "--max-procs", "--delimiter"];
+        const VALUED: [&str; 12] = [
+            "-a",
+            "-d",
+            "-E",
+            "-I",
+            "-L",
+            "-n",
+            "-P",
+            "-s",
+            "-j",
+            "--max-args",
+            "--max-procs",
+            "--delimiter",
+        ];
         let mut rest = args;
         let mut replaced = None;
         let mut file = None;
@@ -331,13 +440,24 @@ impl Shell {
             Some(file) => self.read_file(&file, "xargs", at, out),
             None => self.state.input(),
         };
-        let given: Vec<Word> = match data.text.as_deref().filter(|text| text.split_whitespace().count() <= 64) {
-            Some(text) => {
-                let split: Vec<&str> = if replaced.is_some() { text.lines().collect() } else { text.split_whitespace().collect() };
-                split.into_iter().map(|word| Word::literal(word.trim_matches(['\'', '"'])).from(data.sources.iter().cloned())).collect()
-            }
-            None => vec![Word::computed("${…}".to_owned()).from(data.sources.iter().cloned())],
-        };
+        let given: Vec<Word> =
+            match data.text.as_deref().filter(|text| text.split_whitespace().count() <= 64) {
+                Some(text) => {
+                    let split: Vec<&str> = if replaced.is_some() {
+                        text.lines().collect()
+                    } else {
+                        text.split_whitespace().collect()
+                    };
+                    split
+                        .into_iter()
+                        .map(|word| {
+                            Word::literal(word.trim_matches(['\'', '"']))
+                                .from(data.sources.iter().cloned())
+                        })
+                        .collect()
+                }
+                None => vec![Word::computed("${…}".to_owned()).from(data.sources.iter().cloned())],
+            };
         let echo = [Word::literal("echo")];
         let command = if rest.is_empty() { &echo[..] } else { rest };
         let Some(mark) = replaced.as_ref().and_then(Word::text) else {
@@ -374,7 +494,15 @@ impl Shell {
         let name = option("-name").or_else(|| option("-iname")).or_else(|| option("-path"));
         for start in &starts {
             let path = self.state.path(start.as_written());
-            self.operation_below(air_core::code::Activity::DirectoryList, &path, "find", None, true, at, out);
+            self.operation_below(
+                air_core::code::Activity::DirectoryList,
+                &path,
+                "find",
+                None,
+                true,
+                at,
+                out,
+            );
             out.path(start.as_written());
         }
         // What is found: somewhere below, by the name that is asked for.
@@ -384,7 +512,10 @@ impl Shell {
                 let start = start.as_written().trim_end_matches('/');
                 let name = name.as_ref().and_then(Word::text);
                 let path = match name {
-                    Some(name) => format!("{start}/${{…}}/{}", name.replace('*', "${…}").replace("${…}${…}", "${…}")),
+                    Some(name) => format!(
+                        "{start}/${{…}}/{}",
+                        name.replace('*', "${…}").replace("${…}${…}", "${…}")
+                    ),
                     None => format!("{start}/${{…}}"),
                 };
                 Word::computed(path)
@@ -394,7 +525,15 @@ impl Shell {
             for start in &starts {
                 let path = self.state.path(start.as_written());
                 let detail = name.as_ref().map(Word::as_written);
-                self.operation_below(air_core::code::Activity::FileDelete, &path, "find", detail, true, at, out);
+                self.operation_below(
+                    air_core::code::Activity::FileDelete,
+                    &path,
+                    "find",
+                    detail,
+                    true,
+                    at,
+                    out,
+                );
             }
         }
         for option_name in ["-fprint", "-fls", "-fprintf"] {
@@ -403,19 +542,25 @@ impl Shell {
                 self.operation(air_core::code::Activity::FileWrite, &path, "find", None, at, out);
             }
         }
-        let runs = |word: &Word| matches!(word.text(), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
+        let runs =
+            |word: &Word| matches!(word.text(), Some("-exec" | "-execdir" | "-ok" | "-okdir"));
         let mut rest = args;
         let mut printed = Data::none();
         let mut ran = false;
         while let Some(start) = rest.iter().position(runs) {
             let after = rest.get(start + 1..).unwrap_or_default();
-            let end = after.iter().position(|word| matches!(word.text(), Some(";" | "+"))).unwrap_or(after.len());
+            let end = after
+                .iter()
+                .position(|word| matches!(word.text(), Some(";" | "+")))
+                .unwrap_or(after.len());
             let (inner, more) = after.split_at_checked(end).unwrap_or((after, &[]));
             for path in &found {
                 let words: Vec<Word> = inner
                     .iter()
                     .map(|part| match part.text() {
-                        Some(text) if text.contains("{}") => replace(text, "{}", path).written_as_text(text),
+                        Some(text) if text.contains("{}") => {
+                            replace(text, "{}", path).written_as_text(text)
+                        }
                         _ => part.clone(),
                     })
                     .collect();
@@ -444,7 +589,8 @@ fn replace(text: &str, mark: &str, word: &Word) -> Word {
 pub(super) fn language_in(path: &str, text: &str) -> Option<Language> {
     let first = text.lines().next().unwrap_or_default();
     if let Some(interpreter) = first.strip_prefix("#!") {
-        let mut words = interpreter.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
+        let mut words =
+            interpreter.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
         let name = words.find(|word| *word != "env" && !word.starts_with('-'))?;
         return language_of(name);
     }
@@ -464,9 +610,12 @@ pub(super) fn after_option(args: &[Word], option: char) -> Option<&Word> {
         !letters.starts_with('-') && letters.contains(option)
     };
     // A file before it has options of its own.
-    let options = args.iter().take_while(|arg| arg.as_written().starts_with(['-', '+']) || arg.as_written().is_empty());
+    let options = args
+        .iter()
+        .take_while(|arg| arg.as_written().starts_with(['-', '+']) || arg.as_written().is_empty());
     let at = options.clone().position(|arg| is_option(&arg))?;
     // Options may stand between `-c` and the source.
     let rest = args.get(at + 1..)?;
-    rest.iter().find(|arg| !arg.as_written().starts_with(['-', '+']) || arg.as_written().contains(' '))
+    rest.iter()
+        .find(|arg| !arg.as_written().starts_with(['-', '+']) || arg.as_written().contains(' '))
 }

@@ -208,9 +208,9 @@ impl<'w> Lexer<'w> {
         let inner = rest.get(1..)?;
         let first = inner.chars().next();
         let end = match first {
-            Some(c) if c.is_ascii_alphabetic() || c == '_' => inner
-                .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                .unwrap_or(inner.len()),
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => {
+                inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inner.len())
+            }
             Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => 1,
             _ => return Some(None),
         };

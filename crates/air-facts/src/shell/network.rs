@@ -81,7 +81,10 @@ pub(super) fn curl(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
     for value in tool.options.values(&bodies) {
         merge(&mut sent.sources, value.sources().iter().cloned());
         let written = value.as_written();
-        if let Some((_, file)) = written.split_once('@').filter(|(name, _)| name.is_empty() || !name.contains(['=', ' ', '{', '"'])) {
+        if let Some((_, file)) = written
+            .split_once('@')
+            .filter(|(name, _)| name.is_empty() || !name.contains(['=', ' ', '{', '"']))
+        {
             sent.append(shell.read_file(&value.part(file), tool.name, tool.at, out));
         }
     }
@@ -96,7 +99,19 @@ pub(super) fn curl(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
     for value in tool.options.values(&["T", "--upload-file"]) {
         sent.append(shell.read_file(value, tool.name, tool.at, out));
     }
-    for value in tool.options.values(&["H", "--header", "u", "--user", "b", "--cookie", "A", "--user-agent", "e", "--data-raw", "--form-string"]) {
+    for value in tool.options.values(&[
+        "H",
+        "--header",
+        "u",
+        "--user",
+        "b",
+        "--cookie",
+        "A",
+        "--user-agent",
+        "e",
+        "--data-raw",
+        "--form-string",
+    ]) {
         merge(&mut sent.sources, value.sources().iter().cloned());
         if let Some(file) = value.as_written().strip_prefix('@') {
             sent.append(shell.read_file(&value.part(file), tool.name, tool.at, out));
@@ -137,12 +152,24 @@ pub(super) fn wget(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
     for file in tool.options.values(&["--post-file", "--body-file"]) {
         sent.append(shell.read_file(file, tool.name, tool.at, out));
     }
-    for value in tool.options.values(&["--post-data", "--body-data", "--header", "--password", "U", "--user-agent"]) {
+    for value in tool.options.values(&[
+        "--post-data",
+        "--body-data",
+        "--header",
+        "--password",
+        "U",
+        "--user-agent",
+    ]) {
         merge(&mut sent.sources, value.sources().iter().cloned());
     }
     let output = tool.options.value(&["O", "--output-document", "-out"]).cloned();
-    let printed = output.as_ref().is_some_and(|file| matches!(file.text(), Some("-" | "/dev/stdout")))
-        || tool.args.iter().any(|arg| arg.text().is_some_and(|text| !text.starts_with("--") && text.starts_with('-') && text.ends_with("O-")));
+    let printed =
+        output.as_ref().is_some_and(|file| matches!(file.text(), Some("-" | "/dev/stdout")))
+            || tool.args.iter().any(|arg| {
+                arg.text().is_some_and(|text| {
+                    !text.starts_with("--") && text.starts_with('-') && text.ends_with("O-")
+                })
+            });
     let mut fetched = Data::none();
     for word in &tool.options.operands {
         let address = url(word);
@@ -157,9 +184,8 @@ pub(super) fn wget(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
             let name = file_of(&address);
             let file = match (&output, tool.options.value(&["P", "--directory-prefix"])) {
                 (Some(file), _) => file.clone(),
-                (None, Some(directory)) => {
-                    directory.part(format!("{}/{name}", directory.as_written().trim_end_matches('/')))
-                }
+                (None, Some(directory)) => directory
+                    .part(format!("{}/{name}", directory.as_written().trim_end_matches('/'))),
                 (None, None) => Word::literal(name),
             };
             shell.put_file(&file, data, tool, out);
@@ -170,7 +196,9 @@ pub(super) fn wget(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
 
 pub(super) fn httpie(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let mut operands = tool.options.operands.iter().filter(|word| {
-        !word.text().is_some_and(|text| !text.is_empty() && text.chars().all(|c| c.is_ascii_uppercase()))
+        !word
+            .text()
+            .is_some_and(|text| !text.is_empty() && text.chars().all(|c| c.is_ascii_uppercase()))
     });
     let Some(word) = operands.next() else { return Data::none() };
     let peer = shell.connects(&url(word), tool, out);
@@ -192,11 +220,12 @@ pub(super) fn netcat(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Dat
     if options.has(&["l", "--listen"]) {
         let port = options.value(&["p"]).or_else(|| options.operands.last());
         let port = port.map_or("${…}", Word::as_written).to_owned();
-        let host = if options.operands.len() > 1 || options.has(&["p"]) && !options.operands.is_empty() {
-            tool.operand(0).map_or("0.0.0.0", Word::as_written)
-        } else {
-            options.value(&["s"]).map_or("0.0.0.0", Word::as_written)
-        };
+        let host =
+            if options.operands.len() > 1 || options.has(&["p"]) && !options.operands.is_empty() {
+                tool.operand(0).map_or("0.0.0.0", Word::as_written)
+            } else {
+                options.value(&["s"]).map_or("0.0.0.0", Word::as_written)
+            };
         let address = format!("{host}:{port}");
         shell.listens(&address, tool.name, tool.at, out);
         let peer = Place::new(PlaceKind::Network, address);
@@ -208,8 +237,11 @@ pub(super) fn netcat(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Dat
     }
     let Some(host) = tool.operand(0) else { return Data::none() };
     let port = tool.operand(1).map_or("", Word::as_written);
-    let address =
-        if port.is_empty() { host.as_written().to_owned() } else { format!("{}:{port}", host.as_written()) };
+    let address = if port.is_empty() {
+        host.as_written().to_owned()
+    } else {
+        format!("{}:{port}", host.as_written())
+    };
     let peer = shell.connects(&address, tool, out);
     if let Some(command) = runs {
         shell.serves(&command, &peer, tool, out);
@@ -232,11 +264,17 @@ pub(super) fn socat(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data
         let target = rest.split(',').next().unwrap_or(rest);
         let upper = kind.to_ascii_uppercase();
         if upper.contains("LISTEN") || upper.contains("RECV") && !upper.contains("UNIX") {
-            let host = rest.split(',').find_map(|option| option.strip_prefix("bind=")).unwrap_or("0.0.0.0");
+            let host = rest
+                .split(',')
+                .find_map(|option| option.strip_prefix("bind="))
+                .unwrap_or("0.0.0.0");
             let address = format!("{host}:{target}");
             shell.listens(&address, tool.name, tool.at, out);
             peers.push(Place::new(PlaceKind::Network, address));
-        } else if ["TCP", "UDP", "SSL", "OPENSSL", "SOCKS", "PROXY"].iter().any(|start| upper.starts_with(start)) {
+        } else if ["TCP", "UDP", "SSL", "OPENSSL", "SOCKS", "PROXY"]
+            .iter()
+            .any(|start| upper.starts_with(start))
+        {
             peers.push(shell.connects(target, tool, out));
         } else if matches!(upper.as_str(), "EXEC" | "SYSTEM" | "SHELL") {
             commands.push(address.part(target));
@@ -264,7 +302,10 @@ pub(super) fn socat(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data
 pub(super) fn dialogue(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let Some(host) = tool.operand(0) else { return Data::none() };
     let host = host.as_written().rsplit_once('@').map_or(host.as_written(), |(_, host)| host);
-    let address = match tool.operand(1).filter(|port| port.as_written().bytes().all(|b| b.is_ascii_digit())) {
+    let address = match tool
+        .operand(1)
+        .filter(|port| port.as_written().bytes().all(|b| b.is_ascii_digit()))
+    {
         Some(port) => format!("{host}:{}", port.as_written()),
         None => host.to_owned(),
     };
@@ -272,7 +313,9 @@ pub(super) fn dialogue(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> D
     let input = shell.state.input();
     let script = tool.options.value(&["b", "e", "c"]).cloned();
     let script = match script {
-        Some(file) if tool.options.has(&["b"]) => shell.read_file(&file, tool.name, tool.at, out).text,
+        Some(file) if tool.options.has(&["b"]) => {
+            shell.read_file(&file, tool.name, tool.at, out).text
+        }
         Some(text) => text.text().map(ToOwned::to_owned),
         None => input.text.clone(),
     };
@@ -296,7 +339,9 @@ pub(super) fn dialogue(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> D
 }
 
 pub(super) fn ssh(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let Some(host) = tool.args.iter().position(|arg| Some(arg) == tool.operand(0)) else { return Data::none() };
+    let Some(host) = tool.args.iter().position(|arg| Some(arg) == tool.operand(0)) else {
+        return Data::none();
+    };
     let written = tool.operand(0).map_or("", Word::as_written);
     let host_name = written.rsplit_once('@').map_or(written, |(_, host)| host);
     let port = tool.options.value(&["p"]).map_or("22", Word::as_written);
@@ -306,9 +351,11 @@ pub(super) fn ssh(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
         merge(&mut sent.sources, word.sources().iter().cloned());
     }
     shell.sends(&sent, &peer, tool.at, out);
-    if let Some(command) = tool.options.values(&["o"]).find_map(|option| {
-        Some(option.part(option.as_written().strip_prefix("ProxyCommand=")?))
-    }) && let Some(text) = command.text()
+    if let Some(command) = tool
+        .options
+        .values(&["o"])
+        .find_map(|option| Some(option.part(option.as_written().strip_prefix("ProxyCommand=")?)))
+        && let Some(text) = command.text()
     {
         shell.run_text(Language::Shell, &text.to_owned(), tool.at, out);
     }
@@ -322,14 +369,19 @@ fn remote(word: &Word) -> Option<String> {
         return Some(text.to_owned());
     }
     let (host, _) = text.split_once(':')?;
-    (!host.is_empty() && !host.contains('/')).then(|| text.rsplit_once('@').map_or(text, |(_, rest)| rest).to_owned())
+    (!host.is_empty() && !host.contains('/'))
+        .then(|| text.rsplit_once('@').map_or(text, |(_, rest)| rest).to_owned())
 }
 
 pub(super) fn remote_copy(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     if !tool.options.operands.iter().any(|word| remote(word).is_some()) {
         shell.transfer(tool, false, false, out);
-        if tool.options.has(&["--delete", "--delete-after", "--delete-before", "--remove-source-files"])
-            && let Some(last) = tool.options.operands.last()
+        if tool.options.has(&[
+            "--delete",
+            "--delete-after",
+            "--delete-before",
+            "--remove-source-files",
+        ]) && let Some(last) = tool.options.operands.last()
         {
             shell.delete(last, true, tool, out);
         }
@@ -376,7 +428,8 @@ pub(super) fn resolve(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Da
 pub(super) fn probe(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let Some(host) = tool.options.operands.last() else { return Data::none() };
     let peer = shell.connects(host.as_written(), tool, out);
-    let pattern: Vec<Place> = tool.options.values(&["p"]).flat_map(|word| word.sources().to_vec()).collect();
+    let pattern: Vec<Place> =
+        tool.options.values(&["p"]).flat_map(|word| word.sources().to_vec()).collect();
     out.flow(host.sources(), &peer, tool.at);
     out.flow(&pattern, &peer, tool.at);
     Data::from([Place::new(PlaceKind::Command, tool.name)])
@@ -387,7 +440,9 @@ pub(super) fn mail(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
     let address = format!("mailto:{}", to.as_ref().map_or("${…}", Word::as_written));
     let peer = shell.connects(&address, tool, out);
     let mut sent = shell.state.input();
-    for file in tool.options.values(&["a", "A"]).filter(|file| file.as_written().contains(['/', '.'])) {
+    for file in
+        tool.options.values(&["a", "A"]).filter(|file| file.as_written().contains(['/', '.']))
+    {
         sent.append(shell.read_file(file, tool.name, tool.at, out));
     }
     for word in tool.args {
@@ -399,9 +454,15 @@ pub(super) fn mail(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
 
 /// `aws s3 cp file s3://…` and their like.
 pub(super) fn cloud(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let is_remote = |word: &&Word| word.as_written().contains("://") || (tool.name == "rclone" && word.as_written().contains(':'));
+    let is_remote = |word: &&Word| {
+        word.as_written().contains("://")
+            || (tool.name == "rclone" && word.as_written().contains(':'))
+    };
     let verb = tool.options.operands.iter().position(|word| {
-        matches!(word.text(), Some("cp" | "mv" | "sync" | "put" | "copy" | "upload" | "move" | "get" | "rsync"))
+        matches!(
+            word.text(),
+            Some("cp" | "mv" | "sync" | "put" | "copy" | "upload" | "move" | "get" | "rsync")
+        )
     });
     let files = verb.and_then(|at| tool.options.operands.get(at + 1..)).unwrap_or_default();
     let Some(address) = files.iter().find(is_remote) else {
@@ -438,7 +499,10 @@ pub(super) fn openssl(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Da
             return Data::from([peer]);
         }
     }
-    let digest = matches!(tool.operand(0).and_then(Word::text), Some("dgst" | "version" | "rand" | "sha256" | "md5"));
+    let digest = matches!(
+        tool.operand(0).and_then(Word::text),
+        Some("dgst" | "version" | "rand" | "sha256" | "md5")
+    );
     let text = data.text.as_deref().and_then(|text| super::filter::filtered(tool, text));
     let data = Data { text, ..data };
     match value("-out") {

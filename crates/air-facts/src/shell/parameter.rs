@@ -39,7 +39,8 @@ impl Shell {
             _ => (body, false),
         };
         let (name, rest) = split_name(body);
-        let (index, operation) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        let (index, operation) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']'))
+        {
             Some((index, operation)) => (Some(index), operation),
             None => (None, rest),
         };
@@ -116,7 +117,11 @@ impl Shell {
                     let either = Word::computed(format!("${{{name}}}"));
                     let sources = unset.sources().iter().chain(default.sources()).cloned();
                     let either = either.from(sources.collect::<Vec<_>>());
-                    let kept = if default.as_written().is_empty() { either } else { default.from(unset.sources().to_vec()) };
+                    let kept = if default.as_written().is_empty() {
+                        either
+                    } else {
+                        default.from(unset.sources().to_vec())
+                    };
                     if kind == '=' {
                         self.state.set(name, kept.clone());
                     }
@@ -129,7 +134,8 @@ impl Shell {
             }
             (Some('+'), values) => {
                 let other = self.word(rest.as_str(), Within::Command, at, out);
-                let is_set = values.is_some_and(|values| values.iter().any(|value| value.text() != Some("")));
+                let is_set = values
+                    .is_some_and(|values| values.iter().any(|value| value.text() != Some("")));
                 vec![if is_set || self.is_environment(name) { other } else { Word::literal("") }]
             }
             (_, None) => vec![unset],
@@ -144,10 +150,16 @@ impl Shell {
         self.state.get(name).is_none() && !self.unset(name).sources().is_empty()
     }
 
-    fn changed(&mut self, name: &str, value: &Word, operation: &str, at: u32, out: &mut Collector) -> Word {
-        let unknown = || {
-            Word::computed(format!("${{{name}}}")).from(value.sources().iter().cloned())
-        };
+    fn changed(
+        &mut self,
+        name: &str,
+        value: &Word,
+        operation: &str,
+        at: u32,
+        out: &mut Collector,
+    ) -> Word {
+        let unknown =
+            || Word::computed(format!("${{{name}}}")).from(value.sources().iter().cloned());
         let Some(text) = value.text().map(ToOwned::to_owned) else { return unknown() };
         let mut argument = |from: usize, shell: &mut Self| {
             let raw = operation.get(from..).unwrap_or_default();
@@ -176,7 +188,9 @@ impl Shell {
                 let (from, to) = body.split_once('/').unwrap_or((body, ""));
                 let from = self.word(from, Within::Command, at, out);
                 let to = self.word(to, Within::Command, at, out);
-                from.text().zip(to.text()).and_then(|(from, to)| pattern::replace(&text, from, to, all))
+                from.text()
+                    .zip(to.text())
+                    .and_then(|(from, to)| pattern::replace(&text, from, to, all))
             }
             [b':', ..] => self.substring(&text, operation.get(1..).unwrap_or_default(), at, out),
             [b'@', b'E', ..] => Some(ansi_c(&text)),
@@ -188,7 +202,13 @@ impl Shell {
         done.map_or_else(unknown, |done| value.part(done))
     }
 
-    fn substring(&mut self, text: &str, range: &str, at: u32, out: &mut Collector) -> Option<String> {
+    fn substring(
+        &mut self,
+        text: &str,
+        range: &str,
+        at: u32,
+        out: &mut Collector,
+    ) -> Option<String> {
         let (offset, length) = match range.split_once(':') {
             Some((offset, length)) => (offset, Some(length)),
             None => (range, None),

@@ -38,7 +38,8 @@ pub(super) fn compare(source: &str, program: &ast::Program, out: &mut Collector)
     let mut ours = census::commands(program);
     theirs.sort_unstable();
     ours.sort_unstable();
-    let differ = ours.iter().zip(&theirs).find(|(ours, theirs)| (&ours.0, ours.1) != (&theirs.0, theirs.1));
+    let differ =
+        ours.iter().zip(&theirs).find(|(ours, theirs)| (&ours.0, ours.1) != (&theirs.0, theirs.1));
     let beyond = || {
         let rest = if ours.len() > theirs.len() { &ours } else { &theirs };
         rest.get(ours.len().min(theirs.len()))
@@ -53,9 +54,8 @@ pub(super) fn compare(source: &str, program: &ast::Program, out: &mut Collector)
 pub(super) type Seen = (String, usize, u32);
 
 /// Commands that one of the parsers reads in a way of its own: their words are not counted.
-pub(super) const UNCOUNTED: [&str; 10] = [
-    "declare", "typeset", "export", "readonly", "local", "unset", "unsetenv", "[", "test", "[[",
-];
+pub(super) const UNCOUNTED: [&str; 10] =
+    ["declare", "typeset", "export", "readonly", "local", "unset", "unsetenv", "[", "test", "[["];
 
 /// The commands that tree-sitter sees.
 fn commands(root: Node, source: &str, out: &mut Collector) -> Vec<Seen> {
@@ -68,7 +68,11 @@ fn commands(root: Node, source: &str, out: &mut Collector) -> Vec<Seen> {
                 let words = node.children(&mut cursor).filter(|child| {
                     !matches!(
                         child.kind(),
-                        "file_redirect" | "variable_assignment" | "heredoc_redirect" | "herestring_redirect" | "comment"
+                        "file_redirect"
+                            | "variable_assignment"
+                            | "heredoc_redirect"
+                            | "herestring_redirect"
+                            | "comment"
                     )
                 });
                 let mut count = words.count();
@@ -77,7 +81,9 @@ fn commands(root: Node, source: &str, out: &mut Collector) -> Vec<Seen> {
                 let beside = around.map(syntax::named).unwrap_or_default();
                 for redirect in beside.iter().copied().chain(syntax::named(node)) {
                     if redirect.kind() == "file_redirect" {
-                        let targets = redirect.children_by_field_name("destination", &mut redirect.walk()).count();
+                        let targets = redirect
+                            .children_by_field_name("destination", &mut redirect.walk())
+                            .count();
                         count += targets.saturating_sub(1);
                     }
                 }
@@ -165,7 +171,20 @@ fn too_deep(tokens: &[Token]) -> Option<usize> {
             return tokens.get(at).map(|token| token.location().start.line);
         }
         command_follows = !is_word
-            || matches!(text, "then" | "do" | "else" | "elif" | "if" | "while" | "until" | "!" | "{" | "time" | "coproc")
+            || matches!(
+                text,
+                "then"
+                    | "do"
+                    | "else"
+                    | "elif"
+                    | "if"
+                    | "while"
+                    | "until"
+                    | "!"
+                    | "{"
+                    | "time"
+                    | "coproc"
+            )
             || text.ends_with(')');
     }
     None

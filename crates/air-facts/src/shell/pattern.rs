@@ -218,7 +218,6 @@ fn sequence(inside: &str) -> Option<Vec<String>> {
         chars.next().filter(|c| c.is_ascii_alphabetic() && chars.next().is_none())
     };
     let (first, last) = (one(first)?, one(last)?);
-    let range: Vec<String> =
-        (first.min(last)..=first.max(last)).map(|c| c.to_string()).collect();
+    let range: Vec<String> = (first.min(last)..=first.max(last)).map(|c| c.to_string()).collect();
     Some(if first <= last { range } else { range.into_iter().rev().collect() })
 }

@@ -76,7 +76,10 @@ pub(super) fn behind(name: &str, args: &[Word]) -> Option<Vec<Word>> {
         if written.starts_with('-') && written.len() > 1 {
             let skip = usize::from(prefix.valued.contains(&written));
             rest = after.get(skip..)?;
-        } else if (name == "env" || name == "sudo") && written.contains('=') && !written.starts_with('/') {
+        } else if (name == "env" || name == "sudo")
+            && written.contains('=')
+            && !written.starts_with('/')
+        {
             rest = after;
         } else if own > 0 {
             own -= 1;

@@ -4,7 +4,9 @@ use air_core::{
     code::Activity,
     place::{Held, Place, PlaceKind},
 };
-use brush_parser::ast::{self, IoFileRedirectKind as Kind, IoFileRedirectTarget as Target, IoRedirect};
+use brush_parser::ast::{
+    self, IoFileRedirectKind as Kind, IoFileRedirectTarget as Target, IoRedirect,
+};
 
 use super::{
     eval::Shell,
@@ -67,7 +69,8 @@ impl Shell {
         out: &mut Collector,
     ) {
         let reads = matches!(kind, Kind::Read | Kind::DuplicateInput);
-        let descriptor = descriptor.unwrap_or(if reads || matches!(kind, Kind::ReadAndWrite) { 0 } else { 1 });
+        let descriptor =
+            descriptor.unwrap_or(if reads || matches!(kind, Kind::ReadAndWrite) { 0 } else { 1 });
         let word = match target {
             Target::Fd(from) => return self.duplicate(descriptor, *from),
             Target::Duplicate(word) => {
@@ -136,8 +139,7 @@ impl Shell {
         if operator == "<" {
             return Channel::Input(self.read_file(word, "<", at, out));
         }
-        if let Some(pipe) = word.text().filter(|path| self.pipes.contains_key(*path)) {
-            let _ = pipe;
+        if word.text().is_some_and(|path| self.pipes.contains_key(path)) {
             return Channel::Nothing;
         }
         let path = self.state.path(written);

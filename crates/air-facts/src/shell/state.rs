@@ -46,11 +46,8 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn new(input: Data, output: Channel) -> Self {
-        let channels = BTreeMap::from([
-            (0, Channel::Input(input)),
-            (1, output),
-            (2, Channel::Nothing),
-        ]);
+        let channels =
+            BTreeMap::from([(0, Channel::Input(input)), (1, output), (2, Channel::Nothing)]);
         Self {
             variables: Rc::default(),
             functions: Rc::default(),
@@ -134,8 +131,11 @@ impl State {
                     }
                 }
             }
-            let gone: Vec<String> =
-                variables.keys().filter(|name| !other.variables.contains_key(*name)).cloned().collect();
+            let gone: Vec<String> = variables
+                .keys()
+                .filter(|name| !other.variables.contains_key(*name))
+                .cloned()
+                .collect();
             for name in gone {
                 if let Some(ours) = variables.get_mut(&name) {
                     *ours = either(&name, ours, &Variable::default());

@@ -22,7 +22,8 @@ fn tells(tool: &Tool) -> Data {
 }
 
 pub(super) fn kill(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let mut signal = tool.options.value(&["s", "n", "--signal"]).map(|signal| signal.as_written().to_owned());
+    let mut signal =
+        tool.options.value(&["s", "n", "--signal"]).map(|signal| signal.as_written().to_owned());
     let mut targets = Vec::new();
     let mut rest = tool.args.iter().peekable();
     let mut first = true;
@@ -76,7 +77,14 @@ pub(super) fn kill(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
 pub(super) fn fuser(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     if tool.options.has(&["k", "--kill"]) {
         for target in &tool.options.operands {
-            shell.operation(Activity::ProcessKill, target.as_written(), tool.name, None, tool.at, out);
+            shell.operation(
+                Activity::ProcessKill,
+                target.as_written(),
+                tool.name,
+                None,
+                tool.at,
+                out,
+            );
         }
     }
     tells(tool)
@@ -84,15 +92,29 @@ pub(super) fn fuser(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data
 
 pub(super) fn service(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     const ASKS: [&str; 14] = [
-        "status", "is-active", "is-enabled", "is-failed", "list-units", "list-unit-files", "list-timers", "show", "cat",
-        "list-dependencies", "help", "list", "list-sockets", "show-environment",
+        "status",
+        "is-active",
+        "is-enabled",
+        "is-failed",
+        "list-units",
+        "list-unit-files",
+        "list-timers",
+        "show",
+        "cat",
+        "list-dependencies",
+        "help",
+        "list",
+        "list-sockets",
+        "show-environment",
     ];
     let asks = |word: &Word| word.text().is_some_and(|text| ASKS.contains(&text));
     if tool.options.operands.is_empty() || tool.options.operands.iter().any(asks) {
         return tells(tool);
     }
     let what = match tool.operand(0).and_then(Word::text) {
-        Some("reboot" | "poweroff" | "halt" | "suspend" | "hibernate" | "rescue" | "emergency") => "power",
+        Some("reboot" | "poweroff" | "halt" | "suspend" | "hibernate" | "rescue" | "emergency") => {
+            "power"
+        }
         _ => "service",
     };
     change(shell, what, tool, out)
@@ -100,8 +122,19 @@ pub(super) fn service(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Da
 
 pub(super) fn passwords(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let input = shell.state.input();
-    let name = input.text.as_deref().and_then(|text| text.split(':').next()).map(|name| name.trim().to_owned());
-    shell.operation(Activity::AccountChange, name.as_deref().unwrap_or("${…}"), tool.name, None, tool.at, out);
+    let name = input
+        .text
+        .as_deref()
+        .and_then(|text| text.split(':').next())
+        .map(|name| name.trim().to_owned());
+    shell.operation(
+        Activity::AccountChange,
+        name.as_deref().unwrap_or("${…}"),
+        tool.name,
+        None,
+        tool.at,
+        out,
+    );
     Data::none()
 }
 
@@ -134,11 +167,13 @@ pub(super) fn mount(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data
 }
 
 pub(super) fn disk(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let asks = tool.options.has(&["l", "--list"]) || tool.options.operands.is_empty() && tool.name != "swapoff";
+    let asks = tool.options.has(&["l", "--list"])
+        || tool.options.operands.is_empty() && tool.name != "swapoff";
     if asks {
         return tells(tool);
     }
-    if tool.name.starts_with("mk") || matches!(tool.name, "wipefs" | "fdisk" | "parted" | "sfdisk") {
+    if tool.name.starts_with("mk") || matches!(tool.name, "wipefs" | "fdisk" | "parted" | "sfdisk")
+    {
         for device in &tool.options.operands {
             if device.as_written().starts_with("/dev/") {
                 shell.on(Activity::FileWrite, device, tool, out);
@@ -151,14 +186,19 @@ pub(super) fn disk(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
 pub(super) fn hostname(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let changes = match tool.name {
         "hostname" => tool.operand(0).is_some() || tool.options.has(&["F", "b"]),
-        _ => tool.operand(0).and_then(Word::text).is_some_and(|verb| verb.starts_with("set-") || verb == "hostname"),
+        _ => tool
+            .operand(0)
+            .and_then(Word::text)
+            .is_some_and(|verb| verb.starts_with("set-") || verb == "hostname"),
     };
     if changes { change(shell, "hostname", tool, out) } else { tells(tool) }
 }
 
 pub(super) fn clock(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let asks = match tool.name {
-        "timedatectl" => tool.operand(0).and_then(Word::text).is_none_or(|verb| !verb.starts_with("set-")),
+        "timedatectl" => {
+            tool.operand(0).and_then(Word::text).is_none_or(|verb| !verb.starts_with("set-"))
+        }
         "hwclock" => !tool.options.has(&["w", "s", "--systohc", "--hctosys", "--set"]),
         _ => tool.options.has(&["q"]),
     };
@@ -175,10 +215,12 @@ pub(super) fn date(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
 
 pub(super) fn route(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     const CHANGES: [&str; 14] = [
-        "add", "del", "delete", "replace", "change", "set", "flush", "up", "down", "append", "modify", "addbr", "delbr", "mtu",
+        "add", "del", "delete", "replace", "change", "set", "flush", "up", "down", "append",
+        "modify", "addbr", "delbr", "mtu",
     ];
     let words = || tool.options.operands.iter().filter_map(Word::text);
-    if words().any(|word| CHANGES.contains(&word)) || tool.name == "ifconfig" && words().count() > 1 {
+    if words().any(|word| CHANGES.contains(&word)) || tool.name == "ifconfig" && words().count() > 1
+    {
         change(shell, "route", tool, out)
     } else {
         tells(tool)
@@ -204,7 +246,12 @@ pub(super) fn crontab(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Da
             let times = if line.starts_with('@') { 1 } else { 5 };
             let command: Vec<&str> = line.split_whitespace().skip(times).collect();
             if !command.is_empty() {
-                shell.run_text(super::interpreter::Language::Shell, &command.join(" "), tool.at, out);
+                shell.run_text(
+                    super::interpreter::Language::Shell,
+                    &command.join(" "),
+                    tool.at,
+                    out,
+                );
             }
         }
     }
@@ -217,7 +264,14 @@ pub(super) fn printenv(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> D
     }
     let mut data = Data::default();
     for name in &tool.options.operands {
-        shell.operation(Activity::EnvironmentRead, name.as_written(), tool.name, None, tool.at, out);
+        shell.operation(
+            Activity::EnvironmentRead,
+            name.as_written(),
+            tool.name,
+            None,
+            tool.at,
+            out,
+        );
         data.append(Data::from([Place::new(PlaceKind::Environment, name.as_written())]));
     }
     data

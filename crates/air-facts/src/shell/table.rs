@@ -47,8 +47,8 @@ pub(super) enum Does {
 type Row = (&'static str, &'static str, Does);
 
 use Does::{
-    Account, Directory, Duplicate, Link, List, Measure, Move, Other, Owner, Permission, Remove, Show,
-    System, Tell, Touch,
+    Account, Directory, Duplicate, Link, List, Measure, Move, Other, Owner, Permission, Remove,
+    Show, System, Tell, Touch,
 };
 
 const ROWS: &[Row] = &[
@@ -57,7 +57,11 @@ const ROWS: &[Row] = &[
     ("sort uniq shuf fold fmt pr expand unexpand column", "k t S T o w f s --key", Show(0)),
     ("cut paste join", "d f b c --delimiter --fields", Show(0)),
     ("od xxd hexdump hd strings base32 base64 uuencode", "A t N j w n l c s", Show(0)),
-    ("grep egrep fgrep zgrep", "e f m A B C --include --exclude --exclude-dir --color", Other(grep)),
+    (
+        "grep egrep fgrep zgrep",
+        "e f m A B C --include --exclude --exclude-dir --color",
+        Other(grep),
+    ),
     ("rg ag ack", "e f g t A B C m", Other(grep)),
     ("awk gawk mawk nawk", "F v f", Show(1)),
     ("sed", "e f l --expression --file", Other(sed)),
@@ -96,14 +100,22 @@ const ROWS: &[Row] = &[
     ("zip", "x i P", Other(pack)),
     ("7z 7za 7zr rar", "", Other(pack7)),
     ("unzip unrar", "d x P", Other(unpack)),
-    ("gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 compress uncompress", "S T o", Other(compress)),
+    (
+        "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 compress uncompress",
+        "S T o",
+        Other(compress),
+    ),
     ("cpio", "F I O D", Other(stdin)),
     ("openssl", "in out k K iv pass base64", Other(network::openssl)),
     ("gpg gpg2 age", "r u o i --output --recipient --passphrase --passphrase-file", Other(encrypt)),
     ("curl", network::CURL, Other(network::curl)),
     ("wget aria2c", network::WGET, Other(network::wget)),
     ("http https xh", "", Other(network::httpie)),
-    ("nc ncat netcat nc.traditional nc.openbsd", "e c p w s i q X x -exec --exec --sh-exec --proxy --source-port", Other(network::netcat)),
+    (
+        "nc ncat netcat nc.traditional nc.openbsd",
+        "e c p w s i q X x -exec --exec --sh-exec --proxy --source-port",
+        Other(network::netcat),
+    ),
     ("socat", "", Other(network::socat)),
     ("telnet ftp tftp lftp", "e u p c", Other(network::dialogue)),
     ("ssh mosh autossh", "b c D E e F I i J L l m O o p Q R S W w", Other(network::ssh)),
@@ -115,8 +127,16 @@ const ROWS: &[Row] = &[
     ("kill", "s n", Other(system::kill)),
     ("killall pkill skill xkill killall5", "s u g t P G U --signal --user", Other(system::kill)),
     ("fuser", "", Other(system::fuser)),
-    ("systemctl service rc-service initctl update-rc.d chkconfig sv", "t H M --type", Other(system::service)),
-    ("useradd adduser", "c d g G s u p k e f -home -shell -ingroup -uid -gid --home --shell --ingroup --gid --uid --groups", Account),
+    (
+        "systemctl service rc-service initctl update-rc.d chkconfig sv",
+        "t H M --type",
+        Other(system::service),
+    ),
+    (
+        "useradd adduser",
+        "c d g G s u p k e f -home -shell -ingroup -uid -gid --home --shell --ingroup --gid --uid --groups",
+        Account,
+    ),
     ("userdel deluser", "", Account),
     ("usermod", "c d e f g G l p s u --shell --home --groups --gid", Account),
     ("passwd chage chfn chsh", "n x w i S s E I M m W f", Account),
@@ -126,9 +146,17 @@ const ROWS: &[Row] = &[
     ("vipw vigr", "", Account),
     ("visudo", "f", Other(system::sudoers)),
     ("sysctl", "p", Other(system::sysctl)),
-    ("iptables ip6tables iptables-restore nft ufw firewall-cmd ebtables", "", Other(system::firewall)),
+    (
+        "iptables ip6tables iptables-restore nft ufw firewall-cmd ebtables",
+        "",
+        Other(system::firewall),
+    ),
     ("mount", "t o L U", Other(system::mount)),
-    ("umount swapoff swapon losetup cryptsetup mkfs mkswap fdisk parted wipefs mkfs.ext4 mkfs.xfs mkfs.vfat sfdisk", "t o", Other(system::disk)),
+    (
+        "umount swapoff swapon losetup cryptsetup mkfs mkswap fdisk parted wipefs mkfs.ext4 mkfs.xfs mkfs.vfat sfdisk",
+        "t o",
+        Other(system::disk),
+    ),
     ("modprobe insmod rmmod kmod depmod", "", System("module")),
     ("hostnamectl hostname", "", Other(system::hostname)),
     ("timedatectl hwclock ntpdate", "", Other(system::clock)),
@@ -141,14 +169,22 @@ const ROWS: &[Row] = &[
     ("printenv", "", Other(system::printenv)),
     ("setcap", "", Permission),
     ("history fc", "", Other(system::history)),
-    ("who w last lastb users finger uname id whoami groups hostid tty uptime free df ps top htop pgrep pidof lsof ss netstat lsmod lscpu lsblk lspci dmesg nproc arch seq expr bc dc sleep true factor getent locale cal clear reset tput stty date-time which whereis type man info help make-help command-not-found", "", Tell),
+    (
+        "who w last lastb users finger uname id whoami groups hostid tty uptime free df ps top htop pgrep pidof lsof ss netstat lsmod lscpu lsblk lspci dmesg nproc arch seq expr bc dc sleep true factor getent locale cal clear reset tput stty date-time which whereis type man info help make-help command-not-found",
+        "",
+        Tell,
+    ),
     ("yes", "", Other(yes)),
     ("git", "C c --git-dir --work-tree", Other(package::git)),
     ("make gmake bmake", "C f j I o W --directory --file --makefile", Other(package::make)),
     ("npm yarn pnpm", "C --prefix", Other(package::node)),
     ("npx bunx pnpx", "p", Other(package::npx)),
     ("pip pip3 uv pipx poetry conda", "", Other(package::pip)),
-    ("apt apt-get aptitude dpkg yum dnf apk pacman brew snap rpm zypper", "", Other(package::system)),
+    (
+        "apt apt-get aptitude dpkg yum dnf apk pacman brew snap rpm zypper",
+        "",
+        Other(package::system),
+    ),
     ("gem cargo go", "", Other(package::registry)),
     ("docker podman nerdctl", "", Other(package::container)),
     ("xclip xsel pbcopy wl-copy", "", Other(stdin)),
@@ -158,8 +194,15 @@ const ROWS: &[Row] = &[
 ];
 
 /// Reads the command `name`, if it is known.
-pub(super) fn apply(shell: &mut Shell, name: &str, args: &[Word], at: u32, out: &mut Collector) -> Option<Data> {
-    let (_, valued, does) = ROWS.iter().find(|(names, ..)| names.split(' ').any(|known| known == name))?;
+pub(super) fn apply(
+    shell: &mut Shell,
+    name: &str,
+    args: &[Word],
+    at: u32,
+    out: &mut Collector,
+) -> Option<Data> {
+    let (_, valued, does) =
+        ROWS.iter().find(|(names, ..)| names.split(' ').any(|known| known == name))?;
     let options = Options::read(args, valued);
     let tool = Tool { name, args, options: &options, at };
     Some(does.run(shell, &tool, out))
@@ -187,7 +230,15 @@ impl Does {
                 for path in listed {
                     let target = shell.state.path(path.as_written());
                     let recursive = tool.name == "tree" || tool.options.has(&["R", "--recursive"]);
-                    shell.operation_below(Activity::DirectoryList, &target, tool.name, None, recursive, tool.at, out);
+                    shell.operation_below(
+                        Activity::DirectoryList,
+                        &target,
+                        tool.name,
+                        None,
+                        recursive,
+                        tool.at,
+                        out,
+                    );
                     out.path(path.as_written());
                 }
                 Data::default()
@@ -205,7 +256,12 @@ impl Does {
                 Data::none()
             }
             Duplicate => {
-                shell.transfer(tool, false, tool.options.has(&["l", "s", "--link", "--symbolic-link"]), out);
+                shell.transfer(
+                    tool,
+                    false,
+                    tool.options.has(&["l", "s", "--link", "--symbolic-link"]),
+                    out,
+                );
                 Data::none()
             }
             Move => {
@@ -217,17 +273,35 @@ impl Does {
                 Data::none()
             }
             Permission | Owner => {
-                let activity = if matches!(self, Owner) { Activity::FileOwner } else { Activity::FilePermission };
+                let activity = if matches!(self, Owner) {
+                    Activity::FileOwner
+                } else {
+                    Activity::FilePermission
+                };
                 change_mode(shell, activity, tool, out);
                 Data::none()
             }
             System(what) => {
-                shell.operation(Activity::SystemChange, what, tool.name, Some(&tool.line()), tool.at, out);
+                shell.operation(
+                    Activity::SystemChange,
+                    what,
+                    tool.name,
+                    Some(&tool.line()),
+                    tool.at,
+                    out,
+                );
                 Data::none()
             }
             Account => {
                 let target = operands.last().map_or("", Word::as_written);
-                shell.operation(Activity::AccountChange, target, tool.name, Some(&tool.line()), tool.at, out);
+                shell.operation(
+                    Activity::AccountChange,
+                    target,
+                    tool.name,
+                    Some(&tool.line()),
+                    tool.at,
+                    out,
+                );
                 Data::none()
             }
             Tell => Data::from([Place::new(PlaceKind::Command, tool.name)]),
@@ -260,7 +334,8 @@ fn head(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
 
 fn grep(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let patterns = usize::from(!tool.options.has(&["e", "f", "--regexp", "--file", "--files"]));
-    let below = tool.options.has(&["r", "R", "--recursive"]) || matches!(tool.name, "rg" | "ag" | "ack");
+    let below =
+        tool.options.has(&["r", "R", "--recursive"]) || matches!(tool.name, "rg" | "ag" | "ack");
     let quiet = tool.options.has(&["q", "--quiet", "--silent", "c", "--count"]);
     if below && tool.options.operands.len() <= patterns {
         let data = shell.read_file(&Word::literal("."), tool.name, tool.at, out);
@@ -273,10 +348,15 @@ fn grep(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
 fn sed(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let in_place = tool.args.iter().any(|arg| {
         let written = arg.as_written();
-        written.starts_with("-i") || written.starts_with("--in-place") || matches!(written, "-Ei" | "-ri" | "-ni")
+        written.starts_with("-i")
+            || written.starts_with("--in-place")
+            || matches!(written, "-Ei" | "-ri" | "-ni")
     });
     let scripted = tool.options.has(&["e", "f", "--expression", "--file"]);
-    let script = tool.options.value(&["e", "--expression"]).or_else(|| tool.operand(0).filter(|_| !scripted));
+    let script = tool
+        .options
+        .value(&["e", "--expression"])
+        .or_else(|| tool.operand(0).filter(|_| !scripted));
     if let Some(script) = script.and_then(Word::text).map(ToOwned::to_owned) {
         runs_in_sed(shell, &script, tool, out);
     }
@@ -307,8 +387,11 @@ fn runs_in_sed(shell: &mut Shell, script: &str, tool: &Tool, out: &mut Collector
         Some(rest.get(separator.len_utf8()..)?.split(separator))
     });
     if let Some(parts) = &mut parts {
-        let (_, with, flags) = (parts.next(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        if flags.starts_with(|c: char| c.is_ascii_lowercase()) && flags.chars().take_while(char::is_ascii_alphanumeric).any(|c| c == 'e') {
+        let (_, with, flags) =
+            (parts.next(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        if flags.starts_with(|c: char| c.is_ascii_lowercase())
+            && flags.chars().take_while(char::is_ascii_alphanumeric).any(|c| c == 'e')
+        {
             shell.run_text(super::interpreter::Language::Shell, &with.to_owned(), tool.at, out);
         }
     }
@@ -334,7 +417,9 @@ fn change_mode(shell: &mut Shell, activity: Activity, tool: &Tool, out: &mut Col
     let is_mode = |arg: &&Word| {
         let rest = arg.as_written().strip_prefix('-').unwrap_or_default();
         tool.name == "chmod" && !rest.is_empty() && rest.chars().all(|c| "rwxXst".contains(c))
-            || tool.name == "chattr" && !rest.is_empty() && rest.chars().all(|c| "aAcCdDijsStTu".contains(c))
+            || tool.name == "chattr"
+                && !rest.is_empty()
+                && rest.chars().all(|c| "aAcCdDijsStTu".contains(c))
     };
     let mode = tool.args.iter().find(is_mode).cloned();
     let skip = usize::from(mode.is_none());
@@ -342,7 +427,15 @@ fn change_mode(shell: &mut Shell, activity: Activity, tool: &Tool, out: &mut Col
     for path in tool.options.operands.iter().skip(skip) {
         let target = shell.state.path(path.as_written());
         let recursive = tool.options.has(&["R", "--recursive"]);
-        shell.operation_below(activity, &target, tool.name, Some(mode.as_written()), recursive, tool.at, out);
+        shell.operation_below(
+            activity,
+            &target,
+            tool.name,
+            Some(mode.as_written()),
+            recursive,
+            tool.at,
+            out,
+        );
         out.path(path.as_written());
     }
 }
@@ -351,7 +444,15 @@ fn acl(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let mode = tool.options.value(&["m", "x"]).map(|mode| mode.as_written().to_owned());
     for path in &tool.options.operands {
         let target = shell.state.path(path.as_written());
-        shell.operation_below(Activity::FilePermission, &target, tool.name, mode.as_deref(), tool.options.has(&["R"]), tool.at, out);
+        shell.operation_below(
+            Activity::FilePermission,
+            &target,
+            tool.name,
+            mode.as_deref(),
+            tool.options.has(&["R"]),
+            tool.at,
+            out,
+        );
     }
     Data::none()
 }
@@ -409,7 +510,12 @@ fn split(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
 
 fn tar(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     // Letters without a dash come first: `tar czf out.tgz dir`.
-    let bundled = tool.args.first().map(Word::as_written).filter(|first| !first.starts_with('-')).unwrap_or_default();
+    let bundled = tool
+        .args
+        .first()
+        .map(Word::as_written)
+        .filter(|first| !first.starts_with('-'))
+        .unwrap_or_default();
     let letter = |letter: &str| bundled.contains(letter) || tool.options.has(&[letter]);
     let mut operands: Vec<Word> = tool.options.operands.clone();
     let mut archive = tool.options.value(&["f", "--file"]).cloned();
@@ -425,7 +531,11 @@ fn tar(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
         let mut data = Data::default();
         for path in &operands {
             let path = match tool.options.value(&["C", "--directory"]) {
-                Some(from) => path.part(format!("{}/{}", from.as_written().trim_end_matches('/'), path.as_written())),
+                Some(from) => path.part(format!(
+                    "{}/{}",
+                    from.as_written().trim_end_matches('/'),
+                    path.as_written()
+                )),
                 None => path.clone(),
             };
             data.append(shell.read_file(&path, tool.name, tool.at, out));
@@ -498,7 +608,10 @@ fn compress(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     if tool.options.operands.is_empty() {
         return shell.state.input().obscured();
     }
-    let unpacks = tool.name.starts_with("un") || tool.name.contains("gun") || tool.name.contains("bun") || tool.options.has(&["d"]);
+    let unpacks = tool.name.starts_with("un")
+        || tool.name.contains("gun")
+        || tool.name.contains("bun")
+        || tool.options.has(&["d"]);
     let end = match tool.name {
         "gzip" | "gunzip" => ".gz",
         "bzip2" | "bunzip2" => ".bz2",
@@ -515,7 +628,11 @@ fn compress(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
             continue;
         }
         let written = file.as_written();
-        let to = if unpacks { written.strip_suffix(end).unwrap_or(written).to_owned() } else { format!("{written}{end}") };
+        let to = if unpacks {
+            written.strip_suffix(end).unwrap_or(written).to_owned()
+        } else {
+            format!("{written}{end}")
+        };
         shell.put_file(&file.part(to), data, tool, out);
         if !tool.options.has(&["k", "--keep"]) && !tool.name.contains("zst") {
             shell.delete(file, false, tool, out);

@@ -19,7 +19,10 @@ pub(super) fn commands(source: &str, out: &mut Collector) -> Vec<(u32, Vec<Strin
                 let mut words = Vec::new();
                 for child in syntax::named(node) {
                     match child.kind() {
-                        "variable_assignment" | "heredoc_redirect" | "herestring_redirect" | "file_redirect" => {}
+                        "variable_assignment"
+                        | "heredoc_redirect"
+                        | "herestring_redirect"
+                        | "file_redirect" => {}
                         _ => words.push(text(child, source).to_owned()),
                     }
                 }
