@@ -85,8 +85,11 @@ impl Interpreter<'_, '_> {
             name: name.unwrap_or_else(|| computed(self.shown(callee))),
         };
         let nameless = matches!(callee.kind, Kind::Call(..) | Kind::Subscript(..));
-        let unknown =
-            function.each().iter().any(|f| matches!(f.what, What::Unknown | What::Made(_)));
+        let unknown = function.each().iter().any(|function| match &function.what {
+            What::Unknown => true,
+            What::Made(by) => &**by != "type",
+            _ => false,
+        });
         if nameless && unknown {
             let shown = cap(self.shown(callee));
             self.out.incomplete_at(expr.line, format!("`{shown}` is computed and then called"));
@@ -155,6 +158,11 @@ impl Interpreter<'_, '_> {
                 let Some(partial) = self.heap.partials.get(*id) else { return Value::unknown() };
                 let (callee, whole) = (partial.callee.clone(), partial.given.clone().then(given));
                 self.invoke(&callee, whole, site)
+            }
+            What::Hidden(why) => {
+                self.out.incomplete_at(site.line, &**why);
+                self.note_call(site, &site.name);
+                Value::computed(self.all_sources(callee, &given))
             }
             What::Method(method) => {
                 let method = Rc::clone(method);
@@ -353,6 +361,9 @@ impl Interpreter<'_, '_> {
     /// Whoever gets a function may call it.
     pub(super) fn hand_on(&mut self, value: &Value, line: u32) {
         for value in value.each() {
+            if let What::Hidden(why) = &value.what {
+                self.out.incomplete_at(line, &**why);
+            }
             if let What::Name(name) = &value.what
                 && table::is_function(name)
             {

@@ -110,7 +110,9 @@ impl Interpreter<'_, '_> {
                 let pattern = match (word, second) {
                     ("pathglob", Some(pattern)) => {
                         let base = paths.first().map_or(".", String::as_str);
-                        super::text::joined(&written(base), &pattern.as_text())
+                        let below = if name.ends_with("rglob") { "**/" } else { "" };
+                        let pattern = Text::new(below).then(&pattern.as_text());
+                        super::text::joined(&written(base), &pattern)
                     }
                     _ => written(paths.first().map_or(GAP, String::as_str)),
                 };
@@ -256,7 +258,7 @@ impl Interpreter<'_, '_> {
                 writes = mode.text.contains(['w', 'x', '+']) || appends;
                 reads = !writes || mode.text.contains('+');
             }
-            Some(What::Name(flags)) => {
+            Some(What::Name(flags)) if flags.contains("O_") => {
                 writes = flags.contains("O_WRONLY") || flags.contains("O_RDWR");
                 reads = !flags.contains("O_WRONLY");
             }

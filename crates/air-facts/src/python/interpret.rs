@@ -180,6 +180,7 @@ impl<'c, 'a> Interpreter<'c, 'a> {
         }
         match &**name {
             "__builtins__" | "builtins" => Value::name("builtins"),
+            "__name__" => Value::text("__main__"),
             _ => Value::name(Rc::clone(name)),
         }
     }

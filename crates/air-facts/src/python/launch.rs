@@ -87,8 +87,7 @@ impl Interpreter<'_, '_> {
 
     fn launched(&mut self, words: &[Value], from: &Sources, call: &Call) -> Option<Value> {
         let shown: Vec<Word> = words.iter().map(|word| self.word(word)).collect();
-        let first = words.first()?;
-        if first.known().is_none() {
+        if shown.first()?.text().is_none() {
             self.computed_command(call, from);
         }
         let done = self.out.done();

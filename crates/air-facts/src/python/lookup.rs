@@ -14,9 +14,8 @@ use super::{
     value::{MOST_VALUES, Partial, Sources, Text, Value, What},
 };
 
-/// Attributes through which anything can be reached without naming it.
-const REFLECTION: [&str; 6] =
-    ["__globals__", "__subclasses__", "__code__", "__closure__", "gi_frame", "f_globals"];
+/// Attributes that are the names of a module.
+const NAMES: [&str; 3] = ["__globals__", "f_globals", "f_locals"];
 /// Longer names are computed.
 const LONGEST_NAME: usize = 160;
 /// Modules that others have as an attribute: `shutil.os` is `os`.
@@ -25,7 +24,10 @@ const SEEN_THROUGH: [&str; 10] =
 
 impl Interpreter<'_, '_> {
     pub(super) fn attribute(&mut self, object: &Value, name: &Rc<str>, line: u32) -> Value {
-        if REFLECTION.contains(&&**name) {
+        if NAMES.contains(&&**name) {
+            return Value::new(What::Names(None)).with(&object.from);
+        }
+        if &**name == "__subclasses__" {
             self.out.incomplete_at(line, format!("`{name}` reaches what is not named"));
             return Value::computed(self.heap.sources(object));
         }
@@ -50,6 +52,10 @@ impl Interpreter<'_, '_> {
                     return Value::text(table::constant(&whole)).with(&object.from);
                 }
                 Value::name(whole).with(&object.from)
+            }
+            // The source itself as a module.
+            What::Names(None) if &**name != "get" && !is_of_dict(name) => {
+                self.subscript(object, &Value::text(Rc::clone(name)), line)
             }
             What::Path(path) => self.path_attribute(path, name).with(&object.from),
             What::Object(id) => {
@@ -205,24 +211,16 @@ impl Interpreter<'_, '_> {
             What::Names(module) => match (key.known(), module) {
                 (Some(name), None) => self.lookup(&Rc::from(name)),
                 (Some(name), Some(module)) => Value::name(canonical(module, name)),
-                (None, _) => {
-                    self.out.incomplete_at(line, "a variable is reached by a computed name");
-                    Value::unknown()
-                }
+                (None, _) => hidden("a variable is reached by a computed name"),
             },
             What::Name(name) if &**name == "sys.modules" => match key.known() {
+                Some("__main__") => Value::new(What::Names(None)),
                 Some(module) => Value::name(module),
-                None => {
-                    self.out.incomplete_at(line, "a module is reached by a computed name");
-                    Value::unknown()
-                }
+                None => hidden("a module is reached by a computed name"),
             },
             What::Name(name) if &**name == "builtins" => match key.known() {
                 Some(name) => Value::name(name),
-                None => {
-                    self.out.incomplete_at(line, "a variable is reached by a computed name");
-                    Value::unknown()
-                }
+                None => hidden("a variable is reached by a computed name"),
             },
             What::Name(name) if &**name == "sys.argv" => Value::unknown(),
             What::Name(name) if matches!(&**name, "os.environ" | "os.environb") => {
@@ -291,6 +289,18 @@ impl Interpreter<'_, '_> {
     }
 }
 
+/// What is not found by reading; it matters once it is called.
+fn hidden(why: &str) -> Value {
+    Value::new(What::Hidden(Rc::from(why)))
+}
+
+fn is_of_dict(name: &str) -> bool {
+    matches!(
+        name,
+        "pop" | "update" | "items" | "keys" | "values" | "copy" | "setdefault" | "__getitem__"
+    )
+}
+
 /// Any of many items.
 fn some(items: &[Value], from: &Sources) -> Value {
     let mut all = from.clone();
@@ -311,7 +321,11 @@ pub(super) fn canonical(module: &str, name: &str) -> Rc<str> {
     if matches!(module, "builtins" | "__builtins__") {
         return Rc::from(name);
     }
-    if SEEN_THROUGH.contains(&name) && module != "asyncio" && table::is_module(module) {
+    if SEEN_THROUGH.contains(&name)
+        && module != name
+        && module != "asyncio"
+        && table::is_module(module)
+    {
         return Rc::from(name);
     }
     format!("{module}.{name}").into()

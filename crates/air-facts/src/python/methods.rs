@@ -45,6 +45,12 @@ impl Interpreter<'_, '_> {
                 self.out.incomplete_at(site.line, "variables are set by computed names");
                 Value::unknown()
             }
+            // What is reached by an unknown name may be a module.
+            What::Hidden(why) => {
+                self.out.incomplete_at(site.line, &**why);
+                Value::computed(self.all_sources(object, &given))
+            }
+            _ if name.ends_with("swith") => Value::unknown(),
             _ => {
                 self.hand_on_all(&given, site.line);
                 Value::computed(self.all_sources(object, &given))

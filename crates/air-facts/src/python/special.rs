@@ -71,6 +71,18 @@ impl Interpreter<'_, '_> {
                 let applied = Value::name(format!("{name}()"));
                 return Some(self.partial(applied, given.clone()));
             }
+            "type" => {
+                let class = match first.map(|object| &object.what) {
+                    Some(What::Instance(id)) => {
+                        self.heap.instances.get(*id).map(|known| known.class)
+                    }
+                    _ => None,
+                };
+                return Some(match class {
+                    Some(class) => Value::new(What::Class(class)),
+                    None => Value::new(What::Made("type".into())),
+                });
+            }
             "names" => {
                 return Some(match first.map(|object| &object.what) {
                     None => Value::new(What::Names(None)),
@@ -255,6 +267,12 @@ impl Interpreter<'_, '_> {
                     None => Text::gap(),
                 });
             }
+            "shlex" => {
+                let words = first.and_then(Value::known).and_then(text::words);
+                let whole = words.is_some();
+                let words = words.unwrap_or_default().into_iter().map(Value::text).collect();
+                return Some(self.heap.list(words, !whole).with(&from));
+            }
             "codec" => {
                 let plain = first.map_or_else(Text::gap, Value::as_text);
                 let codec = given.positional.get(1).and_then(Value::known).unwrap_or("utf-8");
@@ -364,9 +382,14 @@ impl Interpreter<'_, '_> {
             let methods: Vec<Value> = methods.collect();
             return Value::any(methods);
         }
-        let why = format!("`{}` reads a computed name", call.name);
-        self.out.incomplete_at(call.line, why);
-        Value::computed(self.all_sources(&Value::unknown(), call.given))
+        let from = self.all_sources(&Value::unknown(), call.given);
+        match object.what {
+            What::Name(_) | What::Hidden(_) => {
+                let why = format!("`{}` reads a computed name", call.name);
+                Value { what: What::Hidden(why.into()), from }
+            }
+            _ => Value::computed(from),
+        }
     }
 
     fn exec(&mut self, code: Option<Value>, call: &Call) -> Value {
@@ -386,11 +409,7 @@ impl Interpreter<'_, '_> {
                     made.push(self.nested(&text, call.line));
                 }
                 // What was compiled is run where it is executed.
-                _ if call.name == "compile" => {
-                    let why = "`compile` runs computed code";
-                    self.out.incomplete_at(call.line, why);
-                    made.push(code.clone());
-                }
+                _ if call.name == "compile" => made.push(Value::computed(self.heap.sources(code))),
                 _ => {
                     self.operation(Activity::CodeRun, "", call.name, call.line);
                     let from = self.heap.sources(code);

@@ -89,7 +89,7 @@ impl Interpreter<'_, '_> {
             Action::For(target, items, body) => {
                 let items = self.eval(items);
                 if let Some(defect) = defects::endless_for(&items, body, line) {
-                    self.out.defect(defect);
+                    self.out.defect(&defect.kind, defect.line, &defect.why);
                 }
                 let (each, whole) = self.each_item(&items);
                 self.loops += 1;
@@ -103,7 +103,7 @@ impl Interpreter<'_, '_> {
             Action::While(test, body) => {
                 self.eval(test);
                 for defect in defects::of_loop(test, body, line) {
-                    self.out.defect(defect);
+                    self.out.defect(&defect.kind, defect.line, &defect.why);
                 }
                 self.loops += 1;
                 let times = if self.loops <= TWICE { 2 } else { 1 };
@@ -274,6 +274,9 @@ impl Interpreter<'_, '_> {
         value: Value,
         line: u32,
     ) {
+        if &**name == "__code__" {
+            self.out.incomplete_at(line, "`__code__` is replaced");
+        }
         let from = self.heap.sources(&value);
         for object in object.each() {
             match &object.what {

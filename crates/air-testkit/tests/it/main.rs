@@ -1,10 +1,13 @@
 //! The driver over scripted ports: crashes at every append, journals that fail, harm that goes on.
 #![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
+mod ceiling;
 mod classes;
 mod learning;
 mod replay;
 mod siblings;
+mod literals;
+mod rename;
 mod suite;
 
 use air_core::{
