@@ -238,12 +238,11 @@ impl Interpreter<'_, '_> {
         for item in items {
             let value = self.eval(item);
             if matches!(item.kind, Kind::Star(_)) {
-                match self.items(&value) {
-                    Some(items) => values.extend(items),
-                    None => {
-                        open = true;
-                        from.add(&self.heap.sources(&value));
-                    }
+                if let Some(items) = self.items(&value) {
+                    values.extend(items);
+                } else {
+                    open = true;
+                    from.add(&self.heap.sources(&value));
                 }
             } else {
                 values.push(value);
@@ -327,9 +326,12 @@ impl Interpreter<'_, '_> {
                 Some(list.items.iter().map(|item| item.clone().with(&value.from)).collect())
             }
             What::Text(text) if text.known && text.text.len() <= 4 * MOST_ITEMS => {
-                let letter = |letter: char| match text.bytes {
-                    true => Value::new(What::Number(i64::from(u32::from(letter)))),
-                    false => Value::text(letter.to_string()),
+                let letter = |letter: char| {
+                    if text.bytes {
+                        Value::new(What::Number(i64::from(u32::from(letter))))
+                    } else {
+                        Value::text(letter.to_string())
+                    }
                 };
                 Some(text.text.chars().map(|c| letter(c).with(&value.from)).collect())
             }

@@ -4,7 +4,9 @@
 mod corpus;
 mod hostile;
 mod labels;
+mod python;
 mod reader;
+mod steps;
 
 use air_core::{code::CodeFacts, port::Alone};
 
