@@ -128,11 +128,19 @@ impl Interpreter<'_, '_> {
     fn sum(&mut self, operands: &[Expr]) -> Value {
         let mut literals = false;
         let mut sum: Option<Value> = None;
-        for operand in operands {
+        let mut operands = operands.iter().peekable();
+        while let Some(operand) = operands.next() {
             let value = match &operand.kind {
                 Kind::Text { text, bytes } => {
                     literals = true;
-                    literal(text, *bytes)
+                    // Literals side by side are one, at once: there can be very many.
+                    let mut run = String::from(&**text);
+                    while let Some(Expr { kind: Kind::Text { text, .. }, .. }) = operands.peek() {
+                        run.push_str(text);
+                        operands.next();
+                    }
+                    self.work(run.len() / 64);
+                    literal(&run.into(), *bytes)
                 }
                 _ => self.eval(operand),
             };

@@ -101,7 +101,9 @@ impl Interpreter<'_, '_> {
                         whole.extend(names);
                         self.heap.list(whole, false)
                     }
-                    (_, Some(What::Path(_))) => Value::new(What::Path(inner)),
+                    (_, Some(What::Path(_))) if name.starts_with("pathlib") => {
+                        Value::new(What::Path(inner))
+                    }
                     _ if name.ends_with("scandir") => Value::new(What::Path(inner)),
                     _ => Value::new(What::Text(Text::gap())),
                 };
