@@ -1,6 +1,7 @@
 //! The driver over scripted ports: crashes at every append, journals that fail, harm that goes on.
 #![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
+mod guardrails;
 mod replay;
 mod suite;
 
