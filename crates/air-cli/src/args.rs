@@ -26,7 +26,7 @@ pub struct Cli {
 pub struct Global {
     /// Form of what is written to standard output
     #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t)]
-    pub format: Format,
+    pub format: Form,
     /// When to use colours; `NO_COLOR` is respected
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     pub color: Color,
@@ -45,11 +45,22 @@ impl Global {
     }
 }
 
-/// A form of output.
+/// A form of output that can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Format {
+pub enum Form {
     /// Text for a person.
     #[default]
+    Human,
+    /// One document, or one object a line where output streams.
+    Json,
+    /// SARIF 2.1.0, for tools that show findings; `check` only.
+    Sarif,
+}
+
+/// A form of output that every command has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Text for a person.
     Human,
     /// One document, or one object a line where output streams.
     Json,
@@ -76,6 +87,8 @@ pub enum Command {
     Run(commands::run::Args),
     /// Report what is wrong with rule files
     Check(commands::check::Args),
+    /// Translate rules of the dialect in which AIR's authors published theirs
+    Convert(commands::convert::Args),
     /// Lay rule files out
     Fmt(commands::fmt::Args),
     /// Run rule tests

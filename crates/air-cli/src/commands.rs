@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod completions;
+pub mod convert;
 pub mod demo;
 pub mod doctor;
 pub mod explain;
@@ -29,6 +30,7 @@ pub fn dispatch(command: Command, context: &mut Context<'_>) -> Result<Exit, Cli
         Command::Demo(args) => demo::run(&args, context),
         Command::Run(args) => run::run(&args, context),
         Command::Check(args) => check::run(&args, context),
+        Command::Convert(args) => convert::run(&args, context),
         Command::Fmt(args) => fmt::run(&args, context),
         Command::Test(args) => test::run(&args, context),
         Command::Incidents(args) => incidents::run(&args, context),

@@ -9,6 +9,7 @@ use std::{
     env, fs, io,
     num::NonZeroU32,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use air_core::policy::FailPolicy;
@@ -28,6 +29,8 @@ pub struct Config {
     pub state: Option<PathBuf>,
     /// The user's label table. Absolute.
     pub labels: Option<PathBuf>,
+    /// Tools that the host has beside AIR's own; `*` stands for any run of characters.
+    pub tools: Vec<Arc<str>>,
     /// What one call may use.
     pub limits: Limits,
     /// What an undetermined answer does.
@@ -100,6 +103,7 @@ impl Default for Config {
             rules: Vec::new(),
             state: None,
             labels: None,
+            tools: Vec::new(),
             limits: Limits::default(),
             policy: FailPolicy::default(),
             learn: true,

@@ -13,6 +13,7 @@ pub mod error;
 pub mod exit;
 pub mod guard;
 pub mod play;
+mod rewrite;
 pub mod rule_files;
 pub mod script;
 pub mod time;
@@ -21,7 +22,7 @@ pub mod toml_file;
 use std::path::PathBuf;
 
 use crate::{
-    args::{Cli, Command},
+    args::{Cli, Command, Form, Format},
     config::Config,
     context::{Context, Streams},
     environment::Environment,
@@ -31,7 +32,7 @@ use crate::{
 
 /// Does what was asked in the directory `cwd`, which is absolute, and writes why if it cannot.
 pub fn run(cli: Cli, environment: &Environment, cwd: PathBuf, streams: Streams<'_>) -> Exit {
-    let Cli { global, command } = cli;
+    let Cli { global, mut command } = cli;
     // These work, and may be what is needed, where the settings cannot be used.
     let loads =
         !matches!(command, Command::Supervise(_) | Command::Completions(_) | Command::Init(_));
@@ -44,10 +45,13 @@ pub fn run(cli: Cli, environment: &Environment, cwd: PathBuf, streams: Streams<'
         Ok(config) => (config, None),
         Err(error) => (Config::default(), Some(error)),
     };
-    let mut context = Context { streams, format: global.format, config, cwd };
-    let done = match failed {
-        Some(error) => Err(error.into()),
-        None => commands::dispatch(command, &mut context),
+    let format = format(global.format, &mut command);
+    let mut context =
+        Context { streams, format: *format.as_ref().unwrap_or(&Format::Human), config, cwd };
+    let done = match (failed, format) {
+        (Some(error), _) => Err(error.into()),
+        (None, Err(error)) => Err(error),
+        (None, Ok(_)) => commands::dispatch(command, &mut context),
     };
     let done = done.and_then(|exit| {
         context.streams.out.flush()?;
@@ -60,4 +64,20 @@ pub fn run(cli: Cli, environment: &Environment, cwd: PathBuf, streams: Streams<'
         }
         Exit::CouldNotRun
     })
+}
+
+/// The form of output; one that a single command has is in its arguments.
+fn format(form: Form, command: &mut Command) -> Result<Format, CliError> {
+    match (form, command) {
+        (Form::Human, _) => Ok(Format::Human),
+        (Form::Json, _) => Ok(Format::Json),
+        (Form::Sarif, Command::Check(args)) => {
+            args.sarif = true;
+            Ok(Format::Json)
+        }
+        (Form::Sarif, _) => Err(CliError::Usage {
+            what: "only `airctl check` writes SARIF".to_owned(),
+            hint: "use `--format json`".to_owned(),
+        }),
+    }
 }

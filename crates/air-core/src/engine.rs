@@ -35,12 +35,14 @@ impl Engine {
     }
 
     /// Opens the evaluation of guardrails against a call that has not run.
+    ///
+    /// Takes no lock, and allocates nothing where no trigger matches.
     pub fn before_step(&self, tool: &str) -> Evaluation<BeforeStep> {
-        Evaluation::new(self.rules.guardrails(tool), self.policy, self.judged)
+        Evaluation::new(&self.rules, tool, self.policy, self.judged)
     }
 
     /// Opens the evaluation of AIR rules against a call that has run.
     pub fn after_step(&self, tool: &str) -> Evaluation<AfterStep> {
-        Evaluation::new(self.rules.checks(tool), self.policy, self.judged)
+        Evaluation::new(&self.rules, tool, self.policy, self.judged)
     }
 }

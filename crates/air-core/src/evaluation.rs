@@ -3,20 +3,34 @@
 //! A driver calls [`Evaluation::advance`] until it is decided, supplying facts and answers between.
 //! Nothing here acts or waits.
 
+mod concerned;
+mod tier;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use self::{
+    concerned::Concerned,
+    tier::{Tier, by_condition},
+};
 use crate::{
+    condition::Budget,
     fact::{Facts, Roots},
     guardrail::Mode,
     id::RuleName,
     outcome::{Outcome, Verdict},
     policy::{FailPolicy, OnUndetermined},
     question::QuestionKind,
-    rule::{Decision, Hit, Rule, RuleKind, Severity},
-    ruleset::Entry,
+    rule::{Hit, Rule, RuleKind, Severity},
+    ruleset::RuleSet,
 };
+
+/// Steps that the conditions of all rules together may take at one point. Past it, a rule is
+/// undetermined.
+pub const STEP_BUDGET: u64 = 4_000_000;
+/// How many undetermined rules a decision names.
+pub const MAX_UNDETERMINED: usize = 256;
 
 /// What to do with a step that has not run yet. The strictest hit wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -82,8 +96,10 @@ pub struct Decided<D> {
     pub decision: D,
     /// Rules that hold, gravest first.
     pub hits: Vec<Finding>,
-    /// Rules that could not be decided.
+    /// Rules that could not be decided, gravest first; [`MAX_UNDETERMINED`] at most.
     pub undetermined: Vec<Finding>,
+    /// How many more could not be decided.
+    pub more_undetermined: usize,
     /// Rules in shadow that hold. They do not act.
     pub shadow: Vec<Finding>,
 }
@@ -132,7 +148,7 @@ impl Point for BeforeStep {
             RuleKind::Guardrail { hit, .. } => hit,
             RuleKind::Incident { .. } => Hit::Warn,
         });
-        let unknown = undetermined.iter().map(|finding| policy.before(finding.rule.severity));
+        let unknown = undetermined.iter().map(|finding| policy.before(&finding.rule));
         match hits.chain(unknown).max() {
             None => Gate::Allow,
             Some(Hit::Warn) => Gate::Warn,
@@ -158,19 +174,13 @@ impl Point for AfterStep {
     }
 }
 
-#[derive(Debug)]
-struct Item {
-    rule: Arc<Rule>,
-    mode: Mode,
-    verdict: Option<Verdict>,
-    for_judge: bool,
-}
-
-/// The rules that one step activates, and what is known of each.
+/// The rules that one step concerns, and what is known of each.
 #[derive(Debug)]
 #[must_use = "an evaluation decides nothing until it is advanced"]
 pub struct Evaluation<P> {
-    items: Vec<Item>,
+    rules: Arc<RuleSet>,
+    concerned: Concerned,
+    budget: Budget,
     policy: FailPolicy,
     judged: bool,
     point: std::marker::PhantomData<P>,
@@ -178,34 +188,30 @@ pub struct Evaluation<P> {
 
 impl<P: Point> Evaluation<P> {
     /// `judged`: whether a judge can be asked; otherwise what no condition decides is undetermined.
-    pub(crate) fn new<'a>(
-        entries: impl Iterator<Item = &'a Entry>,
-        policy: FailPolicy,
-        judged: bool,
-    ) -> Self {
-        let item = |entry: &Entry| Item {
-            rule: Arc::clone(&entry.rule),
-            mode: entry.mode,
-            verdict: None,
-            for_judge: false,
-        };
-        let items = entries.map(item).collect();
-        Self { items, policy, judged, point: std::marker::PhantomData }
+    pub(crate) fn new(rules: &Arc<RuleSet>, tool: &str, policy: FailPolicy, judged: bool) -> Self {
+        Self {
+            rules: Arc::clone(rules),
+            concerned: Concerned::by(rules.index(P::QUESTION), tool),
+            budget: Budget::new(STEP_BUDGET),
+            policy,
+            judged,
+            point: std::marker::PhantomData,
+        }
     }
 
     /// Whether no rule is activated: the step needs no facts at all.
     pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.concerned.is_empty()
     }
 
     /// Goes as far as `facts` and the answers so far allow.
     pub fn advance(&mut self, facts: &Facts) -> Advance<P::Decision> {
-        let mut need = Roots::NONE;
+        let mut need = self.concerned.look_up(self.rules.index(P::QUESTION), facts);
         let mut ask = Vec::new();
         let judged = self.judged;
-        for (at, item) in self.items.iter_mut().enumerate() {
+        for (at, item) in self.concerned.items.iter_mut().enumerate() {
             if item.verdict.is_none() && !item.for_judge {
-                match by_condition(&item.rule.decision, facts) {
+                match by_condition(&item.rule.decision, facts, &mut self.budget) {
                     Tier::Needs(roots) => need = need.union(roots),
                     Tier::Answered(verdict) => item.verdict = Some(verdict),
                     Tier::Open(_) if judged => item.for_judge = true,
@@ -229,14 +235,16 @@ impl<P: Point> Evaluation<P> {
 
     /// A judge's answer to the question of that number.
     pub fn answer(&mut self, at: usize, verdict: Verdict) {
-        if let Some(item) = self.items.get_mut(at) {
+        if let Some(item) = self.concerned.items.get_mut(at) {
             item.verdict = Some(verdict);
         }
     }
 
     fn decide(&mut self) -> Decided<P::Decision> {
         let (mut hits, mut undetermined, mut shadow) = (Vec::new(), Vec::new(), Vec::new());
-        for item in self.items.drain(..) {
+        let mut items = std::mem::take(&mut self.concerned.items);
+        items.sort_unstable_by_key(|item| item.at);
+        for item in items {
             let Some(verdict) = item.verdict else { continue };
             let list = match (&verdict.outcome, item.mode) {
                 (Outcome::Unsatisfied, _)
@@ -248,61 +256,13 @@ impl<P: Point> Evaluation<P> {
             };
             list.push(Finding { rule: item.rule, verdict });
         }
-        hits.sort_by_key(|finding| std::cmp::Reverse(finding.rule.severity));
+        let gravest = |finding: &Finding| std::cmp::Reverse(finding.rule.severity);
+        hits.sort_by_key(gravest);
+        undetermined.sort_by_key(gravest);
         let decision = P::decide(&hits, &undetermined, &self.policy);
-        Decided { decision, hits, undetermined, shadow }
-    }
-}
-
-/// How far the conditions of a rule decide it.
-enum Tier {
-    Needs(Roots),
-    Answered(Verdict),
-    /// No condition decides it; why.
-    Open(Arc<str>),
-}
-
-fn by_condition(decision: &Decision, facts: &Facts) -> Tier {
-    let missing = |roots: Roots| roots.without(facts.supplied());
-    match decision {
-        Decision::Decide(condition) => {
-            let need = missing(condition.reads());
-            if !need.is_empty() {
-                return Tier::Needs(need);
-            }
-            // True and false are final; what cannot be told is left to a judge.
-            match condition.evaluate(facts) {
-                Outcome::Undetermined(why) => Tier::Open(why),
-                outcome => Tier::Answered(Verdict::by_condition(outcome, condition.source())),
-            }
-        }
-        Decision::Bounds { when, evidence } => {
-            if let Some(when) = when {
-                let need = missing(when.reads());
-                if !need.is_empty() {
-                    return Tier::Needs(need);
-                }
-                if when.evaluate(facts) == Outcome::Unsatisfied {
-                    let verdict = Verdict::by_condition(Outcome::Unsatisfied, when.source());
-                    return Tier::Answered(verdict);
-                }
-            }
-            if let Some(evidence) = evidence {
-                let need = missing(evidence.reads());
-                if !need.is_empty() {
-                    return Tier::Needs(need);
-                }
-                match evidence.evaluate(facts) {
-                    Outcome::Satisfied => {
-                        let verdict = Verdict::by_condition(Outcome::Satisfied, evidence.source());
-                        return Tier::Answered(verdict);
-                    }
-                    Outcome::Undetermined(why) => return Tier::Open(why),
-                    Outcome::Unsatisfied => {}
-                }
-            }
-            Tier::Open("no condition decides it and no judge is configured".into())
-        }
+        let more_undetermined = undetermined.len().saturating_sub(MAX_UNDETERMINED);
+        undetermined.truncate(MAX_UNDETERMINED);
+        Decided { decision, hits, undetermined, more_undetermined, shadow }
     }
 }
 

@@ -1,10 +1,15 @@
 //! Immutable sets of rules, indexed by tool, swapped whole.
 
+mod index;
+mod shelf;
+
 use std::{collections::HashMap, sync::Arc};
 
+pub(crate) use self::index::Index;
 use crate::{
     guardrail::Mode,
     id::RuleName,
+    question::QuestionKind,
     rule::{Rule, RuleKind},
 };
 
@@ -30,60 +35,28 @@ pub struct RuleSet {
 #[error("duplicate rule name `@{0}`")]
 pub struct DuplicateRuleError(pub RuleName);
 
-#[derive(Debug, Clone, Default)]
-struct Index {
-    entries: Vec<Entry>,
-    by_tool: HashMap<Box<str>, Vec<usize>>,
-    /// Entries whose trigger has a `*`.
-    globs: Vec<usize>,
-}
-
-impl Index {
-    fn insert(&mut self, entry: Entry) {
-        let at = self.entries.len();
-        let patterns = entry.rule.trigger.patterns();
-        if patterns.iter().any(|pattern| pattern.contains('*')) {
-            self.globs.push(at);
-        } else {
-            for pattern in patterns {
-                let places = self.by_tool.entry(pattern.as_ref().into()).or_default();
-                if places.last() != Some(&at) {
-                    places.push(at);
-                }
-            }
-        }
-        self.entries.push(entry);
-    }
-
-    fn activated_by<'a>(&'a self, tool: &'a str) -> impl Iterator<Item = &'a Entry> {
-        let exact = self.by_tool.get(tool).map_or(&[][..], Vec::as_slice);
-        let exact = exact.iter().filter_map(|&at| self.entries.get(at));
-        let globs = self.globs.iter().filter_map(|&at| self.entries.get(at));
-        exact.chain(globs.filter(move |entry| entry.rule.trigger.matches(tool)))
-    }
-}
-
 impl RuleSet {
-    /// Indexes rules by tool. Retired ones are left out.
+    /// Indexes rules by tool, and by the texts that they require. Retired ones are left out.
     ///
     /// # Errors
     ///
     /// If two rules share a name.
     pub fn new(entries: impl IntoIterator<Item = Entry>) -> Result<Self, DuplicateRuleError> {
-        let mut set = Self::default();
+        let (mut checks, mut guardrails) = (Vec::new(), Vec::new());
+        let mut by_name = HashMap::new();
         for entry in entries {
             if entry.mode == Mode::Retired {
                 continue;
             }
-            if set.by_name.insert(entry.rule.name.clone(), entry.clone()).is_some() {
+            if by_name.insert(entry.rule.name.clone(), entry.clone()).is_some() {
                 return Err(DuplicateRuleError(entry.rule.name.clone()));
             }
             match entry.rule.kind {
-                RuleKind::Incident { .. } => set.checks.insert(entry),
-                RuleKind::Guardrail { .. } => set.guardrails.insert(entry),
+                RuleKind::Incident { .. } => checks.push(entry),
+                RuleKind::Guardrail { .. } => guardrails.push(entry),
             }
         }
-        Ok(set)
+        Ok(Self { checks: Index::new(checks), guardrails: Index::new(guardrails), by_name })
     }
 
     /// A set of enforced rules.
@@ -96,13 +69,18 @@ impl RuleSet {
     }
 
     /// The guardrails that a call to `tool` activates.
-    pub fn guardrails<'a>(&'a self, tool: &'a str) -> impl Iterator<Item = &'a Entry> {
+    pub fn guardrails(&self, tool: &str) -> impl Iterator<Item = &Entry> {
         self.guardrails.activated_by(tool)
     }
 
     /// The AIR rules that a call to `tool` activates.
-    pub fn checks<'a>(&'a self, tool: &'a str) -> impl Iterator<Item = &'a Entry> {
+    pub fn checks(&self, tool: &str) -> impl Iterator<Item = &Entry> {
         self.checks.activated_by(tool)
+    }
+
+    /// The rules that `question` is asked about, of a call.
+    pub(crate) fn index(&self, question: QuestionKind) -> &Index {
+        if question == QuestionKind::WouldCause { &self.guardrails } else { &self.checks }
     }
 
     /// The rule of that name.
@@ -120,3 +98,6 @@ impl RuleSet {
         self.by_name.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,12 @@
 //! Facts as they are found.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-use air_core::code::{Call, CodeFacts};
+use air_core::{
+    code::{Call, CodeFacts, Defect, Flow, Operation},
+    place::{Held, Place, PlaceKind},
+    port::Surroundings,
+};
 
 use crate::words;
 
@@ -12,17 +16,34 @@ const MAX_NESTING: u8 = 4;
 const MAX_SHOWN: usize = 200;
 /// Reasons past this many are counted only.
 const MAX_REASONS: usize = 20;
+/// Files that are asked for while one source is read.
+const MAX_FILES: usize = 32;
+/// Longer texts are not kept for later steps.
+const MAX_LEFT: usize = 1 << 16;
+/// Operations and flows past this many make the facts incomplete.
+const MAX_DONE: usize = 10_000;
 
 /// Gathers the facts of one source and of the sources within it.
-#[derive(Debug)]
-pub(crate) struct Collector {
+pub(crate) struct Collector<'a> {
     facts: CodeFacts,
+    around: &'a dyn Surroundings,
+    /// What the source has put where so far.
+    left: BTreeMap<Place, Held>,
+    operations: HashSet<Operation>,
+    flows: HashSet<Flow>,
+    files: usize,
+    /// Steps that were taken, and may be taken.
+    spent: usize,
+    allowed: usize,
     seen: HashSet<(Kind, String)>,
     more_reasons: usize,
     nesting: u8,
     /// Source within source has no lines of its own: what it does is on the line that holds it.
     within: Option<u32>,
 }
+
+/// Where the source around a source was.
+pub(crate) struct Outer(Option<u32>);
 
 /// The lists that name each item once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,10 +55,17 @@ enum Kind {
     Reason,
 }
 
-impl Collector {
-    pub(crate) fn new(language: &str) -> Self {
+impl<'a> Collector<'a> {
+    pub(crate) fn new(language: &str, around: &'a dyn Surroundings) -> Self {
         Self {
             facts: CodeFacts { language: Some(language.to_owned()), ..CodeFacts::default() },
+            around,
+            left: BTreeMap::new(),
+            operations: HashSet::new(),
+            flows: HashSet::new(),
+            files: 0,
+            spent: 0,
+            allowed: 0,
             seen: HashSet::new(),
             more_reasons: 0,
             nesting: 0,
@@ -49,26 +77,148 @@ impl Collector {
         if self.more_reasons > 0 {
             self.facts.incomplete.push(format!("{} more", self.more_reasons));
         }
+        self.facts.leaves = self.left.into_iter().collect();
         self.facts
+    }
+
+    /// How deep the source lies within others.
+    pub(crate) fn nesting(&self) -> u8 {
+        self.nesting
+    }
+
+    /// Lets the source take as many steps, together with the sources within it.
+    pub(crate) fn allow(&mut self, steps: usize) {
+        self.allowed = self.allowed.max(steps);
+    }
+
+    /// Counts steps; `false` when they are more than it may take.
+    pub(crate) fn spend(&mut self, steps: usize) -> bool {
+        self.spent = self.spent.saturating_add(steps);
+        self.spent <= self.allowed
+    }
+
+    /// The steps that were taken so far.
+    pub(crate) fn spent(&self) -> usize {
+        self.spent
     }
 
     /// Reads source that the source at `line` runs, with `read`.
     pub(crate) fn nested(&mut self, line: u32, read: impl FnOnce(&mut Self)) {
+        if let Some(outer) = self.enter(line) {
+            read(self);
+            self.leave_nested(outer);
+        }
+    }
+
+    /// What follows is source that the source at `line` runs, until [`Self::leave_nested`] is called
+    /// with what this returns.
+    pub(crate) fn enter(&mut self, line: u32) -> Option<Outer> {
         if self.nesting == MAX_NESTING {
             self.incomplete_at(line, "source within source is nested too deeply");
-            return;
+            return None;
         }
-        let outer = self.within;
-        self.within = outer.or(Some(line));
+        let outer = Outer(self.within);
+        self.within = self.within.or(Some(line));
         self.nesting += 1;
-        read(self);
+        Some(outer)
+    }
+
+    pub(crate) fn leave_nested(&mut self, outer: Outer) {
         self.nesting -= 1;
-        self.within = outer;
+        self.within = outer.0;
     }
 
     pub(crate) fn call(&mut self, name: impl Into<String>, args: Vec<String>, line: u32) {
         let line = self.within.unwrap_or(line);
         self.facts.calls.push(Call { name: name.into(), args, line });
+    }
+
+    /// Something that is done to the world. The same again on the same line counts once.
+    pub(crate) fn operation(&mut self, mut operation: Operation) {
+        operation.line = self.within.unwrap_or(operation.line);
+        if self.operations.len() + self.flows.len() >= MAX_DONE {
+            self.incomplete("more is done than is listed");
+        } else if self.operations.insert(operation.clone()) {
+            self.facts.operations.push(operation);
+        }
+    }
+
+    /// A flaw of the program itself.
+    pub(crate) fn defect(&mut self, mut defect: Defect) {
+        defect.line = self.within.unwrap_or(defect.line);
+        if !self.facts.defects.contains(&defect) && self.facts.defects.len() < MAX_REASONS {
+            self.facts.defects.push(defect);
+        }
+    }
+
+    /// What has been done so far; see [`Self::since`].
+    pub(crate) fn done(&self) -> usize {
+        self.facts.operations.len()
+    }
+
+    /// Operations since then.
+    pub(crate) fn since(&self, done: usize) -> &[Operation] {
+        self.facts.operations.get(done..).unwrap_or_default()
+    }
+
+    /// What is at each of `sources`, and what it was made from, goes to `sink`.
+    pub(crate) fn flow(&mut self, sources: &[Place], sink: &Place, line: u32) {
+        let line = self.within.unwrap_or(line);
+        for source in self.origins(sources) {
+            let flow = Flow { source, sink: sink.clone(), line };
+            if self.operations.len() + self.flows.len() >= MAX_DONE {
+                self.incomplete("more is done than is listed");
+            } else if flow.source != flow.sink && self.flows.insert(flow.clone()) {
+                self.facts.flows.push(flow);
+            }
+        }
+    }
+
+    /// `places`, and where what they hold comes from.
+    pub(crate) fn origins(&self, places: &[Place]) -> Vec<Place> {
+        let mut all: Vec<Place> = Vec::new();
+        for place in places {
+            let before = self.held(place).unwrap_or_default().sources;
+            // A variable is a way, not where something comes from.
+            let itself = (place.kind != PlaceKind::Variable).then(|| place.clone());
+            for origin in itself.into_iter().chain(before) {
+                if !all.contains(&origin) {
+                    all.push(origin);
+                }
+            }
+        }
+        all
+    }
+
+    /// What is there by now: by this source, or else by earlier steps.
+    pub(crate) fn held(&self, place: &Place) -> Option<Held> {
+        self.left.get(place).cloned().or_else(|| self.around.held(place))
+    }
+
+    /// From here on, `place` holds that.
+    pub(crate) fn leave(&mut self, place: Place, mut held: Held) {
+        if held.text.as_ref().is_some_and(|text| text.len() > MAX_LEFT) {
+            held.text = None;
+        }
+        self.left.insert(place, held);
+    }
+
+    /// The text of a file that the source runs.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not known.
+    pub(crate) fn file(&mut self, path: &str) -> Result<String, String> {
+        let written = self.held(&Place::new(PlaceKind::File, path)).and_then(|held| held.text);
+        if let Some(text) = written {
+            return Ok(text);
+        }
+        if self.files == MAX_FILES {
+            return Err("more files are run than are read".to_owned());
+        }
+        self.files += 1;
+        let bytes = self.around.file(path)?;
+        String::from_utf8(bytes).map_err(|_| "it is no text".to_owned())
     }
 
     pub(crate) fn import(&mut self, name: &str) {

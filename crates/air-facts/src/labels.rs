@@ -1,6 +1,6 @@
 //! Which labels a path has: a table that ships with AIR, and what the user adds to it.
 
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, ops::Range, sync::Arc};
 
 use air_core::fact::PathLabels;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -24,6 +24,7 @@ struct Entry {
     known: Vec<String>,
     patterns: GlobSet,
     except: GlobSet,
+    content: bool,
 }
 
 /// The text of a table.
@@ -42,6 +43,13 @@ struct Raw {
     patterns: Vec<Spanned<String>>,
     #[serde(default)]
     except: Vec<Spanned<String>>,
+    /// Whether copies of what is there are worth knowing.
+    #[serde(default = "yes")]
+    content: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A label table cannot be used.
@@ -80,8 +88,9 @@ impl LabelTable {
 
     /// Whole paths that have labels. Files there are worth knowing by content.
     pub fn known_paths(&self) -> Vec<&str> {
+        let entries = self.entries.values().filter(|entry| entry.content);
         let mut paths: Vec<&str> =
-            self.entries.values().flat_map(|entry| &entry.known).map(String::as_str).collect();
+            entries.flat_map(|entry| &entry.known).map(String::as_str).collect();
         paths.sort_unstable();
         paths.dedup();
         paths
@@ -104,6 +113,7 @@ impl LabelTable {
                     .collect(),
                 patterns: compile(&raw.patterns, text)?,
                 except: compile(&raw.except, text)?,
+                content: raw.content,
             };
             self.entries.insert(raw.name, entry);
         }
@@ -113,20 +123,29 @@ impl LabelTable {
 
 impl PathLabels for LabelTable {
     fn labels(&self, path: &str) -> Vec<Arc<str>> {
-        let path = normalize(path);
-        // How far up the workspace is, is not known here: far enough, it is to be assumed.
-        let outside = path.starts_with("../").then(|| path.trim_start_matches("../"));
-        let outside = outside.map(|rest| format!("/{rest}"));
-        let mut labels: Vec<Arc<str>> = Vec::new();
-        for entry in self.entries.values() {
-            let has = |path: &String| entry.patterns.is_match(path) && !entry.except.is_match(path);
-            if has(&path) || outside.as_ref().is_some_and(has) {
-                labels.extend(entry.labels.iter().cloned());
-            }
-        }
+        let mut labels: Vec<Arc<str>> =
+            self.of(path).flat_map(|entry| entry.labels.iter().cloned()).collect();
         labels.sort_unstable();
         labels.dedup();
         labels
+    }
+
+    fn is_sensitive(&self, path: &str) -> bool {
+        self.of(path).any(|entry| entry.content && !entry.labels.is_empty())
+    }
+}
+
+impl LabelTable {
+    /// The entries that `path` is in.
+    fn of(&self, path: &str) -> impl Iterator<Item = &Entry> {
+        let path = normalize(&from_home(path));
+        // How far up the workspace is, is not known here: far enough, it is to be assumed.
+        let outside = path.starts_with("../").then(|| path.trim_start_matches("../"));
+        let outside = outside.map(|rest| format!("/{rest}"));
+        self.entries.values().filter(move |entry| {
+            let has = |path: &String| entry.patterns.is_match(path) && !entry.except.is_match(path);
+            has(&path) || outside.as_ref().is_some_and(has)
+        })
     }
 }
 
@@ -163,6 +182,20 @@ fn expand(pattern: &str) -> Vec<String> {
     };
     let directory = anchored.strip_suffix("/**").map(str::to_owned);
     directory.into_iter().chain([anchored]).filter(|glob| !glob.is_empty()).collect()
+}
+
+/// `path` with the directory that `~` and `$HOME` stand for. Whose it is, is not known here: that of
+/// some user.
+fn from_home(path: &str) -> Cow<'_, str> {
+    let rest = ["~", "${HOME}", "$HOME"].iter().find_map(|home| path.strip_prefix(home));
+    match rest {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            Cow::Owned(format!("/home/user{rest}"))
+        }
+        Some(rest) if path.starts_with("~root") => Cow::Owned(rest.replacen("root", "/root", 1)),
+        Some(rest) if path.starts_with('~') => Cow::Owned(format!("/home/{rest}")),
+        _ => Cow::Borrowed(path),
+    }
 }
 
 /// `path` without `.`, `..` and `//`, by its text alone.

@@ -81,6 +81,25 @@ pub(crate) fn walk<'t>(
     }
 }
 
+/// Notes what did not parse at `root` and below it.
+pub(crate) fn faults(root: Node, out: &mut Collector) {
+    let mut stack = vec![root];
+    while let Some(node) = stack.pop() {
+        if node.is_missing() {
+            out.incomplete_at(line(node), format!("`{}` is missing", node.kind()));
+        } else if node.is_error() {
+            out.incomplete_at(line(node), "does not parse");
+        }
+        if node.has_error() {
+            let first = stack.len();
+            stack.extend(node.children(&mut node.walk()).filter(Node::has_error));
+            if let Some(children) = stack.get_mut(first..) {
+                children.reverse();
+            }
+        }
+    }
+}
+
 /// The line that `node` starts on, from 1.
 pub(crate) fn line(node: Node) -> u32 {
     u32::try_from(node.start_position().row).unwrap_or(u32::MAX).saturating_add(1)

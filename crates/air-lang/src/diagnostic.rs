@@ -2,7 +2,7 @@
 
 mod render;
 
-use std::{fmt, ops::Range};
+use std::{fmt, ops::Range, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
@@ -28,6 +28,9 @@ macro_rules! codes {
         pub enum Code {$($(#[$doc])* $name,)*}
 
         impl Code {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
             /// Its stable name.
             pub fn as_str(self) -> &'static str {
                 match self {$(Self::$name => $text,)*}
@@ -37,6 +40,10 @@ macro_rules! codes {
 }
 
 codes! {
+    /// A condition that cannot be true.
+    AlwaysFalse = "always-false",
+    /// A condition that cannot be false.
+    AlwaysTrue = "always-true",
     /// An action of `respond` that does not exist or is not complete.
     BadAction = "bad-action",
     /// A rule name that is not `@` and an identifier.
@@ -49,14 +56,24 @@ codes! {
     ConflictingClauses = "conflicting-clauses",
     /// A clause that a rule has already.
     DuplicateClause = "duplicate-clause",
+    /// An item that a list has already.
+    DuplicateItem = "duplicate-item",
     /// A rule name that another rule has already.
     DuplicateName = "duplicate-name",
+    /// A rule that holds exactly when another one does.
+    DuplicateRule = "duplicate-rule",
     /// A clause without its argument or text.
     EmptyClause = "empty-clause",
+    /// A character that is not seen, or that changes the order in which text is shown.
+    HiddenCharacter = "hidden-character",
+    /// A remediation that promises what nothing here can do.
+    IdealizedRemediation = "idealized-remediation",
     /// A clause that is not at the rule's indentation.
     IndentedClause = "indented-clause",
     /// Bytes that are no text.
     InvalidUtf8 = "invalid-utf8",
+    /// A letter of another script in the place of a Latin one.
+    LookAlike = "look-alike",
     /// A clause that this kind of rule does not have.
     MisplacedClause = "misplaced-clause",
     /// A rule without a clause that it needs.
@@ -67,20 +84,48 @@ codes! {
     MixedIndentation = "mixed-indentation",
     /// A rule that only a model can decide.
     NoCondition = "no-condition",
+    /// Files change, and nothing puts them back.
+    NoRollback = "no-rollback",
+    /// More rules than could be compared with each other.
+    NotAllCompared = "not-all-compared",
+    /// A guardrail whose text speaks of what has happened.
+    PastInGuardrail = "past-in-guardrail",
+    /// A pattern that every text matches.
+    PatternMatchesAll = "pattern-matches-all",
+    /// A pattern that no text matches.
+    PatternNeverMatches = "pattern-never-matches",
+    /// An AIR rule whose text speaks of what is planned.
+    PlanInAirRule = "plan-in-air-rule",
+    /// A suggestion that the rule itself would refuse.
+    SelfDenying = "self-denying",
+    /// A rule that holds only where another one does, and does no more.
+    SubsumedRule = "subsumed-rule",
     /// Text on the line of its keyword.
     TextOnClauseLine = "text-on-clause-line",
     /// Text that is not deeper than its clause.
     TextNotIndented = "text-not-indented",
+    /// A check that names no object and no effect.
+    TooAbstract = "too-abstract",
     /// A file beyond the size limit.
     TooLarge = "too-large",
     /// More findings than are kept.
     TooManyFindings = "too-many-findings",
+    /// A check that is tied to one example.
+    TooSpecific = "too-specific",
+    /// A dot in a pattern that was probably meant to be a dot.
+    UnescapedDot = "unescaped-dot",
     /// Text where none belongs.
     UnexpectedText = "unexpected-text",
     /// A word in the place of a keyword that is none.
     UnknownClause = "unknown-clause",
     /// A severity that is none.
     UnknownSeverity = "unknown-severity",
+    /// A tool that nobody here has.
+    UnknownTool = "unknown-tool",
+    /// A value that the fact never has.
+    UnknownValue = "unknown-value",
+    /// An `evidence` that cannot be true where `when` is.
+    UnreachableEvidence = "unreachable-evidence",
 }
 
 impl fmt::Display for Code {
@@ -121,6 +166,24 @@ pub struct Diagnostic {
     pub start: Position,
     /// Where it ends; not part of it.
     pub end: Position,
+    /// What mends it for certain; empty where a person has to choose. No sound rule means anything
+    /// else afterwards.
+    pub fix: Vec<Edit>,
+}
+
+/// A piece of a file, and what belongs in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// Where, in bytes of the file.
+    pub span: Range<usize>,
+    /// What belongs there.
+    pub text: Arc<str>,
+}
+
+impl Edit {
+    pub(crate) fn new(span: Range<usize>, text: impl Into<Arc<str>>) -> Self {
+        Self { span, text: text.into() }
+    }
 }
 
 impl Diagnostic {
@@ -136,6 +199,7 @@ impl Diagnostic {
             severity: self.severity,
             message: &self.message,
             hint: self.hint.as_deref(),
+            fixable: !self.fix.is_empty(),
         }
     }
 }
@@ -161,6 +225,9 @@ pub struct Report<'d> {
     pub message: &'d str,
     /// What to do about it.
     pub hint: Option<&'d str>,
+    /// Whether `airctl check --fix` mends it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fixable: bool,
 }
 
 /// Findings kept per file. Past it, nothing of the file is loaded or rewritten.
@@ -174,12 +241,25 @@ pub(crate) struct Sink {
 }
 
 #[derive(Debug)]
-struct Draft {
+pub(crate) struct Draft {
     severity: Severity,
     code: Code,
     span: Range<usize>,
     message: String,
     hint: Option<String>,
+    fix: Vec<Edit>,
+}
+
+/// A finding that was just added, unless there were too many.
+pub(crate) struct Added<'s>(Option<&'s mut Draft>);
+
+impl Added<'_> {
+    /// Says what mends it for certain.
+    pub(crate) fn fix(self, edits: impl IntoIterator<Item = Edit>) {
+        if let Some(draft) = self.0 {
+            draft.fix.extend(edits);
+        }
+    }
 }
 
 impl Sink {
@@ -190,13 +270,14 @@ impl Sink {
         span: Range<usize>,
         message: impl Into<String>,
         hint: impl Into<Option<String>>,
-    ) {
+    ) -> Added<'_> {
         if self.drafts.len() == KEPT {
             self.dropped += 1;
-        } else {
-            let (message, hint) = (message.into(), hint.into());
-            self.drafts.push(Draft { severity, code, span, message, hint });
+            return Added(None);
         }
+        let (message, hint) = (message.into(), hint.into());
+        self.drafts.push(Draft { severity, code, span, message, hint, fix: Vec::new() });
+        Added(self.drafts.last_mut())
     }
 
     pub(crate) fn error(
@@ -205,8 +286,8 @@ impl Sink {
         span: Range<usize>,
         message: impl Into<String>,
         hint: impl Into<Option<String>>,
-    ) {
-        self.add(Severity::Error, code, span, message, hint);
+    ) -> Added<'_> {
+        self.add(Severity::Error, code, span, message, hint)
     }
 
     /// Whether findings were dropped, so that what is left proves nothing.
@@ -229,25 +310,43 @@ impl Sink {
             let hint = Some("mend the first ones and check again".to_owned());
             let (severity, code) = (Severity::Error, Code::TooManyFindings);
             let span = source.len()..source.len();
-            self.drafts.push(Draft { severity, code, span, message, hint });
+            self.drafts.push(Draft { severity, code, span, message, hint, fix: Vec::new() });
         }
         self.drafts.sort_by_key(|draft| (draft.span.start, draft.severity));
-        let breaks = source.match_indices('\n').map(|(at, _)| at + 1);
-        let starts: Vec<usize> = std::iter::once(0).chain(breaks).collect();
+        let places = positions(source, self.drafts.iter().map(|draft| &draft.span));
         let position = |at: usize| {
-            let line = starts.partition_point(|start| *start <= at);
-            let start = starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
-            let column = source.get(start..at).map_or(0, |text| text.chars().count()) + 1;
-            Position { line, column }
+            let found = places.binary_search_by_key(&at, |(place, _)| *place);
+            let place = found.ok().and_then(|found| places.get(found));
+            place.map_or(Position { line: 1, column: 1 }, |(_, position)| *position)
         };
         let drafts = self.drafts.into_iter();
         drafts
-            .map(|Draft { severity, code, span, message, hint }| {
+            .map(|Draft { severity, code, span, message, hint, fix }| {
                 let (start, end) = (position(span.start), position(span.end));
-                Diagnostic { severity, code, message, hint, span, start, end }
+                Diagnostic { severity, code, message, hint, span, start, end, fix }
             })
             .collect()
     }
+}
+
+/// The positions of the ends of `spans`, in the order of the file. Looks at each byte once.
+pub fn positions<'r>(
+    source: &str,
+    spans: impl Iterator<Item = &'r Range<usize>>,
+) -> Vec<(usize, Position)> {
+    let mut ends: Vec<usize> = spans.flat_map(|span| [span.start, span.end]).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    let (mut at, mut line, mut column) = (0, 1, 1);
+    let mut found = Vec::with_capacity(ends.len());
+    for end in ends {
+        for c in source.get(at..end).unwrap_or_default().chars() {
+            (line, column) = if c == '\n' { (line + 1, 1) } else { (line, column + 1) };
+        }
+        at = end;
+        found.push((end, Position { line, column }));
+    }
+    found
 }
 
 /// A piece of a rule file in backticks, safe to print, and no longer than a line.

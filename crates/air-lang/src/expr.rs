@@ -12,6 +12,7 @@ mod functions;
 mod ir;
 mod lower;
 pub(crate) mod mutate;
+mod needs;
 mod ops;
 mod parse;
 mod path;
@@ -23,9 +24,10 @@ mod ty;
 use std::sync::Arc;
 
 use air_core::{
-    condition::{CallTemplate, Condition},
+    condition::{Budget, CallTemplate, Condition},
     fact::{Facts, Roots},
     outcome::Outcome,
+    requirement::{Place, Requirement},
     value::Value,
 };
 
@@ -83,7 +85,27 @@ pub fn compile(source: &str, moment: Moment) -> Result<Arc<dyn Condition>, Vec<E
             _ => error,
         }]);
     }
-    Ok(Arc::new(Compiled { source: source.into(), node, reads }))
+    let (places, requires) = (needs::places(&node), needs::requirement(&node));
+    Ok(Arc::new(Compiled { source: source.into(), node, reads, places, requires }))
+}
+
+/// The parts of a condition that are joined by `||` on the outermost level, each on one line. One part
+/// where there is no such `||`; none where the text is no expression, or would not be the same on one
+/// line.
+pub fn alternatives(source: &str) -> Vec<String> {
+    let Ok(scan) = scan::scan(source) else { return Vec::new() };
+    let ors: &[usize] = if scan.is_ternary { &[] } else { &scan.ors };
+    let starts = std::iter::once(0).chain(ors.iter().map(|at| at + 2));
+    let ends = ors.iter().copied().chain([source.len()]);
+    let parts = starts.zip(ends).filter_map(|(start, end)| source.get(start..end));
+    let one_line = |part: &str| {
+        let lines: Vec<&str> = part.lines().map(str::trim).collect();
+        let is_safe =
+            lines.len() == 1 || !["//", "\"\"\"", "'''"].iter().any(|it| part.contains(it));
+        let line = lines.join(" ").trim().to_owned();
+        (is_safe && !line.is_empty()).then_some(line)
+    };
+    parts.filter_map(one_line).collect()
 }
 
 /// Compiles the arguments of a `call` action: a JSON object whose texts may hold `${CEL}`, one
@@ -102,6 +124,12 @@ pub fn compile_call(
     template::compile(args_json_template, loop_var, moment)
 }
 
+/// The syntax tree of a text that compiles, for whoever looks at its form.
+pub(crate) fn syntax_tree(source: &str) -> Option<cel::IdedExpr> {
+    scan::scan(source).ok()?;
+    parse::parse(source).ok().map(|ast| ast.root)
+}
+
 /// One expression, of any type, with at most one variable in scope.
 fn compile_part(
     source: &str,
@@ -118,6 +146,8 @@ struct Compiled {
     source: Arc<str>,
     node: Node,
     reads: Roots,
+    places: Vec<Place>,
+    requires: Requirement,
 }
 
 impl Condition for Compiled {
@@ -129,9 +159,18 @@ impl Condition for Compiled {
         self.reads
     }
 
-    fn evaluate(&self, facts: &Facts) -> Outcome {
-        let mut evaluator = Evaluator::new(facts);
+    fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    fn requires(&self) -> &Requirement {
+        &self.requires
+    }
+
+    fn evaluate_within(&self, facts: &Facts, budget: &mut Budget) -> Outcome {
+        let mut evaluator = Evaluator::new(facts, budget.left());
         let value = evaluator.eval(&self.node);
+        budget.spend(evaluator.taken());
         if evaluator.exhausted() {
             return Outcome::undetermined(eval::EXHAUSTED);
         }

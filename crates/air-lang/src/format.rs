@@ -23,10 +23,7 @@ pub fn format(parsed: &Parsed) -> String {
     if parsed.hopeless {
         return source;
     }
-    // Only a file that never does otherwise has carriage returns: its parts may stay as they are.
-    let carriage = source.contains('\n')
-        && source.split_inclusive('\n').all(|l| !l.ends_with('\n') || l.ends_with("\r\n"));
-    let newline = if carriage { "\r\n" } else { "\n" };
+    let newline = newline(&source);
     let errors = parsed.diagnostics().iter().filter(|found| found.severity == Severity::Error);
     let errors: Vec<usize> = errors.map(|found| found.span.start).collect();
     let mut writer = Writer { out: String::with_capacity(source.len()), newline, gap: Gap::None };
@@ -59,6 +56,22 @@ pub fn format(parsed: &Parsed) -> String {
         }
     }
     writer.out
+}
+
+/// How lines end. Only a file that never does otherwise has carriage returns: its parts may stay as
+/// they are.
+pub(crate) fn newline(source: &str) -> &'static str {
+    let carriage = source.contains('\n')
+        && source.split_inclusive('\n').all(|l| !l.ends_with('\n') || l.ends_with("\r\n"));
+    if carriage { "\r\n" } else { "\n" }
+}
+
+/// One rule, laid out; none where it has to stay as it is.
+pub(crate) fn rule(node: &SyntaxNode, source: &str, newline: &'static str) -> Option<String> {
+    let clauses = layout(node, source)?;
+    let mut writer = Writer { out: String::new(), newline, gap: Gap::None };
+    writer.rule(&clauses);
+    Some(writer.out)
 }
 
 /// The clauses of a rule that can be laid out anew. Not where an expression holds a string over

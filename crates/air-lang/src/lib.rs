@@ -8,7 +8,9 @@
 pub mod diagnostic;
 pub mod export;
 pub mod expr;
+mod fix;
 mod format;
+pub mod lint;
 mod lower;
 mod mutate;
 mod parsed;
@@ -17,8 +19,10 @@ mod respond;
 mod set;
 pub mod syntax;
 
-pub use diagnostic::{Code, Diagnostic, Position, Report, Severity, render};
+pub use diagnostic::{Code, Diagnostic, Edit, Position, Report, Severity, positions, render};
+pub use fix::{Fixed, fix};
 pub use format::format;
+pub use lint::lint;
 pub use mutate::{Mutant, mutants};
 pub use parsed::{MAX_FILE_BYTES, Parsed, parse, parse_bytes};
 pub use reader::LangRules;

@@ -10,7 +10,7 @@ use air_core::{
 };
 
 use crate::{
-    diagnostic::{Code, Severity, Sink},
+    diagnostic::{Code, Edit, Severity, Sink},
     expr::{self, ExprError, Moment},
     respond,
     syntax::{
@@ -19,6 +19,8 @@ use crate::{
         view::{self, Clause, Piece},
     },
 };
+
+pub(crate) use argument::items;
 
 const OUTCOMES: [(Keyword, Hit); 3] =
     [(Keyword::Block, Hit::Block), (Keyword::Ask, Hit::Ask), (Keyword::Warn, Hit::Warn)];
@@ -35,7 +37,7 @@ pub(crate) fn rule<'s>(node: &SyntaxNode, source: &'s str, sink: &mut Sink) -> L
         return Lowered { rule: None, name: None };
     };
     let name = argument::name(header, sink);
-    let clauses = Clauses::new(header, rest, sink);
+    let clauses = Clauses::new(header, rest, source, sink);
     let rule = clauses.lower(name, source, sink);
     Lowered { rule, name }
 }
@@ -54,7 +56,7 @@ struct Clauses<'c, 's> {
 }
 
 impl<'c, 's> Clauses<'c, 's> {
-    fn new(header: &'c Clause<'s>, rest: &'c [Clause<'s>], sink: &mut Sink) -> Self {
+    fn new(header: &'c Clause<'s>, rest: &'c [Clause<'s>], source: &str, sink: &mut Sink) -> Self {
         let mut clauses = Self { header, found: Vec::new() };
         for clause in rest {
             let Some(keyword) = clause.keyword.filter(|keyword| *keyword != Keyword::Rule) else {
@@ -67,7 +69,10 @@ impl<'c, 's> Clauses<'c, 's> {
                 } else {
                     "remove one of the two"
                 };
-                sink.error(Code::DuplicateClause, clause.word.span(), message, hint.to_owned());
+                let same = clauses.get(keyword).is_some_and(|first| first.says_the_same_as(clause));
+                let fix = same.then(|| clause.lines_of(source)).map(|span| Edit::new(span, ""));
+                sink.error(Code::DuplicateClause, clause.word.span(), message, hint.to_owned())
+                    .fix(fix);
             } else {
                 clauses.found.push((keyword, clause));
             }

@@ -1,13 +1,13 @@
 //! A rule file, taken apart.
 
-use std::{collections::HashMap, fmt::Write as _, ops::Range, str::Utf8Chunk};
+use std::{collections::HashMap, fmt::Write as _, ops::Range, str::Utf8Chunk, sync::Arc};
 
 use air_core::rule::Rule;
 use rowan::GreenNode;
 
 use crate::{
-    diagnostic::{Code, Diagnostic, Severity, Sink, quoted},
-    lower,
+    diagnostic::{Code, Diagnostic, Edit, Severity, Sink, quoted},
+    format, lower,
     syntax::{SyntaxKind, SyntaxNode, parser},
 };
 
@@ -136,6 +136,7 @@ fn parse_into(source: &str, mut sink: Sink) -> Parsed {
     let tree = parser::parse(source, &mut sink);
     let mut lowered = Vec::new();
     let mut names = HashMap::new();
+    let mut sources: HashMap<&str, Arc<str>> = HashMap::new();
     for node in SyntaxNode::new_root(tree.clone()).children() {
         if node.kind() != SyntaxKind::Rule {
             continue;
@@ -148,7 +149,14 @@ fn parse_into(source: &str, mut sink: Sink) -> Parsed {
             let line = source.get(..first).map_or(0, |text| text.matches('\n').count()) + 1;
             let message = format!("{} is the name of another rule", quoted(name.text));
             let hint = format!("the other one is in line {line}; names are unique in a rule set");
-            sink.error(Code::DuplicateName, name.span(), message, hint);
+            let same = rule.rule.as_ref().map(|rule| &rule.source);
+            let fix = same.is_some_and(|text| sources.get(name.text) == Some(text));
+            let range =
+                usize::from(node.text_range().start())..usize::from(node.text_range().end());
+            let added = sink.error(Code::DuplicateName, name.span(), message, hint);
+            added.fix(fix.then(|| Edit::new(range, "")));
+        } else if let (Some(rule), Some(name)) = (&rule.rule, rule.name) {
+            sources.insert(name.text, rule.source.clone());
         }
         if let (Some(rule), Some(name)) = (rule.rule, rule.name) {
             lowered.push((node.text_range(), (rule, name.span())));
@@ -159,7 +167,38 @@ fn parse_into(source: &str, mut sink: Sink) -> Parsed {
         let first = errors.partition_point(|at| *at < usize::from(range.start()));
         !hopeless && errors.get(first).is_none_or(|at| *at >= usize::from(range.end()))
     };
+    let mut diagnostics = sink.finish(source);
+    lay_out(&tree, source, &mut diagnostics, sound);
     let rules = lowered.into_iter().filter(|(range, _)| sound(*range));
     let (rules, names) = rules.map(|(_, rule)| rule).unzip();
-    Parsed { tree, rules, names, diagnostics: sink.finish(source), hopeless }
+    Parsed { tree, rules, names, diagnostics, hopeless }
+}
+
+/// Says for each finding about the layout of a sound rule how the rule is laid out well.
+fn lay_out(
+    tree: &GreenNode,
+    source: &str,
+    diagnostics: &mut [Diagnostic],
+    sound: impl Fn(rowan::TextRange) -> bool,
+) {
+    let layout = [Code::IndentedClause, Code::TextOnClauseLine];
+    let mut found = diagnostics.iter_mut().filter(|it| layout.contains(&it.code)).peekable();
+    if found.peek().is_none() {
+        return;
+    }
+    let newline = format::newline(source);
+    for node in SyntaxNode::new_root(tree.clone()).children() {
+        let (start, end) =
+            (usize::from(node.text_range().start()), usize::from(node.text_range().end()));
+        let mut text: Option<Arc<str>> = None;
+        while let Some(finding) = found.next_if(|it| it.span.start < end) {
+            if finding.span.start < start || !sound(node.text_range()) {
+                continue;
+            }
+            if text.is_none() {
+                text = format::rule(&node, source, newline).map(Arc::from);
+            }
+            finding.fix.extend(text.clone().map(|text| Edit { span: start..end, text }));
+        }
+    }
 }

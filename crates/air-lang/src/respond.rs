@@ -5,11 +5,11 @@ use std::{ops::Range, sync::Arc};
 use air_core::rule::ResponseAction;
 
 use crate::{
-    diagnostic::{Code, Sink, quoted},
+    diagnostic::{Added, Code, Edit, Sink, quoted},
     expr::{self, Moment},
     lower::{condition_error, empty},
     syntax::{
-        keyword::{Keyword, nearest},
+        keyword::{Keyword, nearest, only_near},
         view::{Clause, Item, Piece},
     },
 };
@@ -96,7 +96,11 @@ impl Action<'_> {
                     Some(action) => format!("did you mean `{action}`?"),
                     None => "actions are `kill`, `isolate`, `quarantine`, `rollback`, `call TOOL {…}` and `contain call TOOL {…}`".to_owned(),
                 };
-                self.bad(word, &format!("unknown action {}", quoted(word)), &hint);
+                let only = only_near(word, ACTIONS, |action| action);
+                let only =
+                    only.filter(|it| *it != "contain" && *it != "call" && rest.trim().is_empty());
+                let fix = only.map(|action| Edit::new(self.span(word), action));
+                self.bad(word, &format!("unknown action {}", quoted(word)), &hint).fix(fix);
                 return None;
             }
         };
@@ -172,10 +176,10 @@ impl Action<'_> {
         start..start + part.len()
     }
 
-    fn bad(&mut self, part: &str, message: &str, hint: &str) {
+    fn bad(&mut self, part: &str, message: &str, hint: &str) -> Added<'_> {
         // An empty part is at the end of the action; the whole of it is easier to see.
         let part = if part.is_empty() { self.text } else { part };
-        self.sink.error(Code::BadAction, self.span(part), message, hint.to_owned());
+        self.sink.error(Code::BadAction, self.span(part), message, hint.to_owned())
     }
 }
 

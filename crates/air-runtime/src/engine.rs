@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use air_core::{
-    condition::Condition,
+    condition::{Budget, Condition},
     engine::Engine,
     fact::{Facts, Roots},
     guardrail::{Guardrail, Mode},
@@ -11,6 +11,7 @@ use air_core::{
     outcome::Outcome,
     policy::FailPolicy,
     port::{GuardrailStore, JournalError, RuleReader},
+    requirement::{Place, Requirement},
     rule::{Decision, Hit, Rule, RuleKind, Severity, Trigger},
     ruleset::{Entry, RuleSet},
 };
@@ -76,7 +77,13 @@ pub async fn load_guardrails(
     for guardrail in current {
         match read(reader, &guardrail) {
             _ if guardrail.mode == Mode::Retired => {}
-            Ok(rule) => loaded.entries.push(entry(rule, guardrail.mode)),
+            Ok(rule) => {
+                loaded.entries.push(entry(rule, guardrail.mode));
+                // A wider form is tried and does nothing; one that cannot be read is not missed.
+                let wider = guardrail.wider.filter(|_| guardrail.mode == Mode::Enforce);
+                let wider = wider.and_then(|text| reader.rule(&text).ok());
+                loaded.entries.extend(wider.map(|rule| entry(rule, Mode::Shadow)));
+            }
             Err(why) => {
                 let (id, version) = (guardrail.id.clone(), guardrail.version);
                 loaded.take_older(store, reader, &id, version, why, Some(&guardrail)).await?;
@@ -160,7 +167,15 @@ impl Condition for Unreadable {
         Roots::NONE
     }
 
-    fn evaluate(&self, _facts: &Facts) -> Outcome {
+    fn places(&self) -> &[Place] {
+        &[]
+    }
+
+    fn requires(&self) -> &Requirement {
+        const { &Requirement::NONE }
+    }
+
+    fn evaluate_within(&self, _facts: &Facts, _budget: &mut Budget) -> Outcome {
         Outcome::undetermined(format!("the guardrail cannot be read: {}", self.0))
     }
 }

@@ -5,7 +5,9 @@
 
 mod decide;
 mod engine;
+mod eradicate;
 mod facts;
+mod incident;
 mod plan;
 mod ports;
 pub mod replay;

@@ -6,7 +6,7 @@
 
 mod recording;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use air_core::{
     engine::Engine,
@@ -197,7 +197,8 @@ impl Replayer<'_> {
             all.push(self.compare(&session, &step, answer));
             match step.content {
                 Content::Completed(completed, effects) if step.reviewed => {
-                    history.push(&completed, *effects);
+                    let code = history.read(self.ports, &completed.proposed);
+                    history.push(&completed, *effects, &code, &*self.ports.workspace);
                 }
                 Content::Lost(_) if step.reviewed => history.forget(),
                 _ => {}
@@ -213,7 +214,8 @@ impl Replayer<'_> {
         history: &'a History,
         step: &'a ProposedStep,
     ) -> Scene<'a> {
-        Scene { ports: self.ports, session, task, agent, history, step, after: None }
+        let (after, code) = (None, OnceLock::new());
+        Scene { ports: self.ports, session, task, agent, history, step, after, code }
     }
 
     async fn before(&self, scene: &Scene<'_>) -> Answer {

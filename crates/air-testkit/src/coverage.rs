@@ -12,11 +12,12 @@ use std::{
 };
 
 use air_core::{
-    condition::Condition,
+    condition::{Budget, Condition},
     fact::{Facts, Roots},
     incident::{Incident, IncidentEvent},
     outcome::Outcome,
     port::action_id,
+    requirement::{Place, Requirement},
     rule::{Decision, Rule, RuleKind},
 };
 use air_lang::expr::{self, Moment};
@@ -114,8 +115,17 @@ impl Condition for Probe {
         self.inner.reads()
     }
 
-    fn evaluate(&self, facts: &Facts) -> Outcome {
-        let outcome = self.inner.evaluate(facts);
+    fn places(&self) -> &[Place] {
+        self.inner.places()
+    }
+
+    /// Nothing: an answer that is clear beforehand is to be remembered as well.
+    fn requires(&self) -> &Requirement {
+        const { &Requirement::NONE }
+    }
+
+    fn evaluate_within(&self, facts: &Facts, budget: &mut Budget) -> Outcome {
+        let outcome = self.inner.evaluate_within(facts, budget);
         if self.clause == "verify" || !self.responding.load(Ordering::Relaxed) {
             self.answers.add(&outcome);
             for part in &self.parts {

@@ -11,7 +11,7 @@ use air_core::{
 };
 use air_facts::{CodeParser, LabelTable};
 use air_runtime::{Opening, Ports};
-use air_synth::ExactSynthesizer;
+use air_synth::Compiler;
 use futures::executor::block_on;
 
 use crate::{
@@ -158,8 +158,7 @@ impl Stage {
         let counting = Arc::new(Counting::default());
         let code = Arc::new(CodeParser::new());
         let labels: Arc<dyn PathLabels> = labels()?;
-        let synthesizer =
-            ExactSynthesizer::new(Arc::<CodeParser>::clone(&code), Arc::clone(&labels));
+        let synthesizer = Compiler::new(Arc::<CodeParser>::clone(&code), Arc::clone(&labels));
         let ports = Ports {
             journal: Arc::<MemoryStore>::clone(&store),
             guardrails: Arc::<MemoryStore>::clone(&store),

@@ -199,6 +199,14 @@ impl Workspace for ScriptedWorkspace {
         Tier::T3
     }
 
+    fn source_file(&self, path: &str) -> Result<Vec<u8>, String> {
+        let absolute = self.absolute(path);
+        let found = self.files.iter().find(|(name, _)| self.absolute(name) == absolute);
+        found
+            .map(|(_, content)| content.clone().into_bytes())
+            .ok_or_else(|| format!("{path} is not there"))
+    }
+
     fn checkpoint(&self) -> BoxFuture<'_, Result<CheckpointId, WorkspaceError>> {
         let number = self.checkpoints.fetch_add(1, Ordering::SeqCst) + 1;
         self.change(Effects::default());

@@ -24,7 +24,7 @@ use air_core::{
 use air_facts::{CodeParser, LabelTable};
 use air_journal::SqliteJournal;
 use air_runtime::{Opening, Ports, Session};
-use air_synth::ExactSynthesizer;
+use air_synth::Compiler;
 use air_workspace::{LocalWorkspace, Overlay, SandboxConfig, Tools};
 
 pub use adapters::{Nobody, RandomIds, SystemClock};
@@ -256,8 +256,7 @@ impl Air {
         let code = Arc::new(CodeParser::new());
         let learn = self.settings.learn;
         let synthesizer = learn.then(|| {
-            let synthesizer =
-                ExactSynthesizer::new(Arc::<CodeParser>::clone(&code), Arc::clone(&labels));
+            let synthesizer = Compiler::new(Arc::<CodeParser>::clone(&code), Arc::clone(&labels));
             Arc::new(synthesizer) as Arc<dyn air_core::port::Synthesizer>
         });
         let ports = Ports {

@@ -1,4 +1,7 @@
-//! `airctl check`: what is wrong with rule files, all of it at once.
+//! `airctl check`: what is wrong with rule files, all of it at once, and what is odd about them.
+
+mod mend;
+mod sarif;
 
 use std::{
     collections::HashSet,
@@ -6,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use air_lang::{Diagnostic, Parsed, Report, Severity};
+use air_lang::{Diagnostic, Parsed, Report, Severity, lint::Settings};
 use clap::ValueEnum;
 use serde::Serialize;
 
@@ -16,6 +19,8 @@ use crate::{args::Format, context::Context, error::CliError, exit::Exit, rule_fi
 const DOCUMENT_VERSION: u32 = 1;
 
 /// Report what is wrong with rule files
+///
+/// `docs/lints.md` explains every finding.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// Rule files, or directories of them; without any, those of `air.toml` and `AIR_RULES`
@@ -24,6 +29,15 @@ pub struct Args {
     /// Exit with 1 also for findings of this kind
     #[arg(long, value_enum, value_name = "KIND")]
     pub deny: Vec<Deny>,
+    /// Mend what can be mended for certain, in place
+    #[arg(long)]
+    pub fix: bool,
+    /// With `--fix`: change nothing, and show as a diff what would change
+    #[arg(long, requires = "fix")]
+    pub dry_run: bool,
+    /// Write SARIF.
+    #[arg(skip)]
+    pub sarif: bool,
 }
 
 /// Findings that are no errors.
@@ -36,6 +50,8 @@ pub enum Deny {
 /// One file that was read.
 struct Checked {
     name: String,
+    /// Where it is.
+    place: PathBuf,
     parsed: Parsed,
     found: Vec<Diagnostic>,
 }
@@ -55,6 +71,9 @@ struct Document<'d> {
     rules: usize,
     #[serde(flatten)]
     counts: Counts,
+    /// Findings that were mended, or would be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mended: Option<usize>,
     unreadable: &'d [Unreadable],
     diagnostics: Vec<Report<'d>>,
 }
@@ -82,12 +101,22 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     }
     let mut unreadable = Vec::new();
     let mut checked = read(paths, context, &mut unreadable);
-    add_errors_of_the_set(&mut checked);
+    let settings = Settings { tools: context.config.tools.clone() };
+    let mended = match (args.fix, args.dry_run) {
+        (false, _) => None,
+        (true, true) => Some(mend::show(&checked, &settings, context)?),
+        (true, false) => Some(mend::write(&mut checked, &settings, &mut unreadable)),
+    };
+    find(&mut checked, &settings);
 
     let counts = count(&checked);
     let rules = checked.iter().map(|file| file.parsed.rules().len()).sum();
     match context.format {
-        Format::Human => human(&checked, &unreadable, rules, counts, context)?,
+        Format::Human => {
+            human(&checked, &unreadable, context)?;
+            summary(&checked, &unreadable, rules, mended, args, context)?;
+        }
+        Format::Json if args.sarif => context.json(&sarif::log(&checked, &unreadable))?,
         Format::Json => {
             let reports = checked
                 .iter()
@@ -97,6 +126,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
                 files: checked.len(),
                 rules,
                 counts,
+                mended,
                 unreadable: &unreadable,
                 diagnostics: reports.collect(),
             })?;
@@ -139,10 +169,10 @@ fn read(
             match fs::read(&place) {
                 Ok(bytes) => {
                     let parsed = air_lang::parse_bytes(&bytes);
-                    let found = parsed.diagnostics().to_vec();
                     // Settings name files absolutely; below the current directory that is only long.
                     let name = file.strip_prefix(&context.cwd).unwrap_or(&file);
-                    checked.push(Checked { name: name.display().to_string(), parsed, found });
+                    let name = name.display().to_string();
+                    checked.push(Checked { name, place, parsed, found: Vec::new() });
                 }
                 Err(error) => {
                     missing(&file, CliError::file("read", &file)(error).to_string());
@@ -153,20 +183,25 @@ fn read(
     checked
 }
 
-/// Adds what is wrong with the files together, and with none of them alone.
-fn add_errors_of_the_set(checked: &mut [Checked]) {
+/// Finds what is wrong with each file, with the files together, and what is odd about their rules.
+fn find(checked: &mut [Checked], settings: &Settings) {
     let files: Vec<(String, Parsed)> =
         checked.iter().map(|file| (file.name.clone(), file.parsed.clone())).collect();
-    let Err(set) = air_lang::rule_set(&files) else {
-        return;
-    };
-    for (index, error) in set.errors {
+    let odd = air_lang::lint(&files, settings);
+    let errors = air_lang::rule_set(&files).err().map_or_else(Vec::new, |set| set.errors);
+    for (file, odd) in checked.iter_mut().zip(odd) {
+        file.found = file.parsed.diagnostics().to_vec();
+        file.found.extend(odd);
+    }
+    for (index, error) in errors {
         if let Some(file) = checked.get_mut(index)
             && !file.found.contains(&error)
         {
             file.found.push(error);
-            file.found.sort_by_key(|found| (found.span.start, found.severity));
         }
+    }
+    for file in checked {
+        file.found.sort_by_key(|found| (found.span.start, found.severity));
     }
 }
 
@@ -185,11 +220,9 @@ fn count(checked: &[Checked]) -> Counts {
 fn human(
     checked: &[Checked],
     unreadable: &[Unreadable],
-    rules: usize,
-    counts: Counts,
     context: &mut Context<'_>,
 ) -> Result<(), CliError> {
-    for file in checked {
+    for file in checked.iter().filter(|file| !file.found.is_empty()) {
         let text = file.parsed.text();
         let rendered = air_lang::render(&file.found, &file.name, &text, context.streams.color);
         context.streams.err.write_all(rendered.as_bytes())?;
@@ -197,7 +230,18 @@ fn human(
     for path in unreadable {
         context.error(&path.message)?;
     }
-    let Counts { errors, warnings, notes } = counts;
+    Ok(())
+}
+
+fn summary(
+    checked: &[Checked],
+    unreadable: &[Unreadable],
+    rules: usize,
+    mended: Option<usize>,
+    args: &Args,
+    context: &mut Context<'_>,
+) -> Result<(), CliError> {
+    let Counts { errors, warnings, notes } = count(checked);
     let found = [plural(errors, "error"), plural(warnings, "warning"), plural(notes, "note")];
     let found: Vec<&str> =
         found.iter().map(String::as_str).filter(|text| !text.starts_with("0 ")).collect();
@@ -206,7 +250,20 @@ fn human(
         found = format!("{found}; {} not checked", plural(unreadable.len(), "path"));
     }
     let (rules, files) = (plural(rules, "sound rule"), plural(checked.len(), "file"));
-    writeln!(context.streams.err, "{rules} in {files}: {found}")?;
+    let err = &mut context.streams.err;
+    writeln!(err, "{rules} in {files}: {found}")?;
+    let all = checked.iter().flat_map(|file| &file.found);
+    let fixable = all.filter(|found| !found.fix.is_empty()).count();
+    match mended {
+        Some(mended) if args.dry_run => {
+            writeln!(err, "{} would be mended", plural(mended, "finding"))?;
+        }
+        Some(mended) => writeln!(err, "{} mended", plural(mended, "finding"))?,
+        None if fixable > 0 => {
+            writeln!(err, "{} can be mended: `airctl check --fix`", plural(fixable, "finding"))?;
+        }
+        None => {}
+    }
     Ok(())
 }
 

@@ -3,13 +3,13 @@
 use std::{
     collections::HashSet,
     fs,
-    io::{Read, Write},
+    io::Read,
     path::{Path, PathBuf},
 };
 
 use serde::Serialize;
 
-use crate::{args::Format, context::Context, error::CliError, exit::Exit, rule_files};
+use crate::{args::Format, context::Context, error::CliError, exit::Exit, rewrite, rule_files};
 
 /// The path that stands for standard input.
 const STDIN: &str = "-";
@@ -122,7 +122,7 @@ fn one(
     } else if args.check {
         summary.changed.push(name);
     } else {
-        match replace(&place, &formatted) {
+        match rewrite::replace(&place, &formatted) {
             Ok(()) => summary.changed.push(name),
             Err(error) => {
                 context.error(&CliError::file("write", file)(error).to_string())?;
@@ -168,15 +168,4 @@ fn format(bytes: &[u8], name: &str, context: &mut Context<'_>) -> Result<Option<
     let rendered = air_lang::render(&errors, name, &parsed.text(), context.streams.color);
     context.streams.err.write_all(rendered.as_bytes())?;
     Ok(None)
-}
-
-/// Puts `text` in the place of the file, whole or not at all.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().set_permissions(fs::metadata(path)?.permissions())?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
 }

@@ -4,6 +4,7 @@ use std::{
     fmt,
     num::NonZeroU32,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use air_core::{policy::OnUndetermined, rule::Hit};
@@ -19,6 +20,7 @@ pub(super) struct Layer {
     rules: Option<Vec<PathBuf>>,
     state: Option<PathBuf>,
     labels: Option<PathBuf>,
+    tools: Option<Vec<Arc<str>>>,
     learn: Option<bool>,
     layered: Option<bool>,
     #[serde(default)]
@@ -86,6 +88,7 @@ impl Layer {
         }
         config.state = self.state.map(absolute).or(config.state.take());
         config.labels = self.labels.map(absolute).or(config.labels.take());
+        set(&mut config.tools, self.tools);
         set(&mut config.learn, self.learn);
         set(&mut config.layered, self.layered);
 

@@ -6,9 +6,10 @@ use super::*;
 use crate::{
     condition::Condition,
     engine::Engine,
-    fact::{NoLabels, Root},
-    rule::Trigger,
-    ruleset::RuleSet,
+    fact::{NoLabels, Root, Roots},
+    requirement::{Place, Requirement},
+    rule::{Decision, Trigger},
+    ruleset::Entry,
     value::Value,
 };
 
@@ -16,6 +17,7 @@ use crate::{
 #[derive(Debug)]
 struct Scripted {
     reads: Roots,
+    requires: Requirement,
     answer: Outcome,
     asked: AtomicUsize,
 }
@@ -29,11 +31,20 @@ impl Condition for Scripted {
         self.reads
     }
 
-    fn evaluate(&self, facts: &Facts) -> Outcome {
+    fn places(&self) -> &[Place] {
+        &[]
+    }
+
+    fn requires(&self) -> &Requirement {
+        &self.requires
+    }
+
+    fn evaluate_within(&self, facts: &Facts, budget: &mut Budget) -> Outcome {
         assert!(
             self.reads.without(facts.supplied()).is_empty(),
             "asked before its facts are there"
         );
+        budget.spend(COST);
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.answer.clone()
     }
@@ -45,6 +56,8 @@ impl Scripted {
     }
 }
 
+/// What asking a scripted condition takes.
+const COST: u64 = 1000;
 const YES: Outcome = Outcome::Satisfied;
 const NO: Outcome = Outcome::Unsatisfied;
 
@@ -54,7 +67,7 @@ fn unknown() -> Outcome {
 
 fn scripted(root: Root, answer: Outcome) -> Arc<Scripted> {
     let reads = Roots::NONE.with(root);
-    Arc::new(Scripted { reads, answer, asked: AtomicUsize::new(0) })
+    Arc::new(Scripted { reads, requires: Requirement::NONE, answer, asked: AtomicUsize::new(0) })
 }
 
 fn decide(answer: Outcome) -> Decision {
@@ -199,6 +212,7 @@ fn what_the_policy_says_can_be_changed() {
         critical_guardrail: Hit::Warn,
         guardrail: Hit::Block,
         critical_check: OnUndetermined::Note,
+        learned_guardrail: Hit::Warn,
         check: OnUndetermined::Hold,
     };
     let rules = || {

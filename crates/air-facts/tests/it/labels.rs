@@ -15,15 +15,24 @@ fn paths_have_labels() {
         ("/../etc/passwd", "credential system"),
         ("../../etc/passwd", "credential system"),
         ("/proc/self/root/etc/passwd", "credential system"),
-        ("/etc", "system"),
+        ("/etc", "system top-level"),
         ("/etc/hosts", "system"),
         (".env", "credential"),
         ("/workspace/app/.env.production", "credential"),
         ("/workspace/.env.example", ""),
         ("~/.aws/credentials", "credential"),
-        ("/home/u/.ssh/id_rsa", "credential private-key ssh"),
-        ("/home/u/.ssh/id_rsa.pub", "ssh"),
+        ("/home/u/.ssh/id_rsa", "credential private-key ssh user-data"),
+        ("/home/u/.ssh/id_rsa.pub", "ssh user-data"),
         ("certs/server.key", "credential private-key"),
+        ("~", "user-data"),
+        ("${HOME}/Documents/a.odt", "user-data"),
+        ("/home/dev/project/a.c", ""),
+        ("/home/dev/*", "user-data"),
+        ("~root/.bashrc", "persistence shell-startup system"),
+        ("~/.zsh_history", "credential history"),
+        ("/dev/sda1", "block-device system"),
+        ("/", "top-level"),
+        ("/*", "top-level"),
         ("/root/.bashrc", "persistence shell-startup system"),
         ("~/.bashrc", "persistence shell-startup"),
         ("/etc/cron.d/x", "persistence system"),
@@ -32,7 +41,7 @@ fn paths_have_labels() {
         ("/var/log/syslog", "log"),
         ("/workspace/README.md", ""),
         ("/workspace/etc/passwd", ""),
-        ("/dev/null", ""),
+        ("/dev/null", "discard"),
         ("", ""),
     ] {
         assert_eq!(labels(path), expected, "{path}");
@@ -48,12 +57,26 @@ fn known_paths_are_whole() {
 }
 
 #[test]
+fn what_is_no_secret_needs_not_be_recognised() {
+    let table = LabelTable::built_in().unwrap();
+    for (path, expected) in [
+        (".env", true),
+        ("/etc/hosts", true),
+        ("/srv/a", false),
+        ("/dev/null", false),
+        ("a", false),
+    ] {
+        assert_eq!(table.is_sensitive(path), expected, "{path}");
+    }
+}
+
+#[test]
 fn users_add_and_replace_entries() {
     let text = r#"
 [[entry]]
 name = "payroll"
 labels = ["personal"]
-patterns = ["/srv/payroll/**", "*.payroll"]
+patterns = ["/data/payroll/**", "*.payroll"]
 
 [[entry]]
 name = "log"
@@ -62,7 +85,7 @@ patterns = []
 "#;
     let table = LabelTable::with_user(text).unwrap();
     assert_eq!(table.labels("a/b.payroll").join(" "), "personal");
-    assert_eq!(table.labels("/srv/payroll").join(" "), "personal");
+    assert_eq!(table.labels("/data/payroll").join(" "), "personal");
     assert_eq!(table.labels("/var/log/syslog").join(" "), "");
     assert_eq!(table.labels("/etc/passwd").join(" "), "credential system");
 }

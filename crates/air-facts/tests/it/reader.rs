@@ -1,11 +1,14 @@
 //! Which argument is read.
 
-use air_core::{code::CodeFacts, port::CodeReader};
+use air_core::{
+    code::{Activity, CodeFacts},
+    port::{Alone, CodeReader},
+};
 use air_facts::{Carries, CodeParser};
 use serde_json::json;
 
 fn read(parser: &CodeParser, tool: &str, arguments: &serde_json::Value) -> CodeFacts {
-    CodeReader::read(parser, tool, arguments.as_object().unwrap())
+    CodeReader::read(parser, tool, arguments.as_object().unwrap(), &Alone)
 }
 
 #[test]
@@ -15,10 +18,28 @@ fn tools_carry_source_or_paths() {
     assert_eq!(facts.language.as_deref(), Some("python"));
     let facts = read(&parser, "shell.exec", &json!({"command": "cat a"}));
     assert_eq!(facts.language.as_deref(), Some("shell"));
-    let facts = read(&parser, "write_file", &json!({"path": "notes", "content": "rm -rf /"}));
-    assert_eq!(facts, CodeFacts { paths: vec!["notes".to_owned()], ..CodeFacts::default() });
     assert_eq!(read(&parser, "list_files", &json!({})), CodeFacts::default());
     assert_eq!(read(&parser, "browser.open", &json!({"code": "x"})), CodeFacts::default());
+}
+
+#[test]
+fn tools_act_on_files() {
+    let parser = CodeParser::new();
+    for (tool, arguments, activity, flows, text) in [
+        ("write_file", json!({"path": "a", "content": "b"}), Activity::FileWrite, 0, Some("b")),
+        ("write_file", json!({"path": "a"}), Activity::FileWrite, 0, None),
+        ("read_file", json!({"path": "a"}), Activity::FileRead, 1, None),
+        ("delete_file", json!({"path": "a"}), Activity::FileDelete, 0, None),
+        ("list_files", json!({"path": "a"}), Activity::DirectoryList, 0, None),
+    ] {
+        let facts = read(&parser, tool, &arguments);
+        assert_eq!((facts.language, facts.paths), (None, vec!["a".to_owned()]), "{tool}");
+        let done: Vec<_> =
+            facts.operations.iter().map(|done| (done.activity, done.target.as_str())).collect();
+        assert_eq!((done, facts.flows.len()), (vec![(activity, "a")], flows), "{tool}");
+        let left = facts.leaves.first().and_then(|(_, held)| held.text.as_deref());
+        assert_eq!(left, text, "{tool}");
+    }
 }
 
 #[test]
@@ -43,7 +64,7 @@ fn hosts_add_tools() {
 #[test]
 fn facts_in_full() {
     let source = "import os\nos.system('cp /etc/passwd x')\n";
-    let facts = serde_json::to_value(air_facts::python::read(source)).unwrap();
+    let facts = serde_json::to_value(crate::python(source)).unwrap();
     insta::assert_snapshot!(facts["calls"], @r#"[{"args":["cp /etc/passwd x"],"line":2,"name":"os.system"},{"args":["/etc/passwd","x"],"line":2,"name":"cp"}]"#);
     assert_eq!(facts["imports"], json!(["os"]));
     assert_eq!(facts["paths"], json!(["/etc/passwd", "x"]));

@@ -62,6 +62,7 @@ impl Lowerer<'_> {
                 return self.fail(error.hint("write `has(args.name)`"));
             }
             ("matches", _, [text, pattern]) => return self.matches(text, pattern),
+            ("dyn", false, [value]) => return (self.expr(value).0, Ty::Dyn),
             _ => {}
         }
         let known = FUNCTIONS.iter().find(|(other, ..)| *other == name);
@@ -85,7 +86,8 @@ impl Lowerer<'_> {
 
     fn unknown_function(&mut self, call: &CallExpr, span: (usize, usize)) -> Typed {
         let name = call.func_name.as_str();
-        let names = FUNCTIONS.iter().map(|(name, ..)| *name).chain(LOOPS).chain(["has", "matches"]);
+        let names =
+            FUNCTIONS.iter().map(|(name, ..)| *name).chain(LOOPS).chain(["dyn", "has", "matches"]);
         let error = ExprError::new(span, format!("there is no function `{name}`"));
         let hint = match name {
             "lower" | "toLowerCase" | "tolower" => "did you mean `lowerAscii`?".into(),
@@ -117,7 +119,10 @@ impl Lowerer<'_> {
         {
             let node = self.text(text, name);
             return match glob(literal.inner()) {
-                Ok(matcher) => (Node::Glob(Box::new(node), matcher), Ty::Bool),
+                Ok(matcher) => {
+                    let literal = glob_literal(literal.inner()).into();
+                    (Node::Glob { text: Box::new(node), matcher, literal }, Ty::Bool)
+                }
                 Err(why) => {
                     let message = format!("the glob is not valid: {why}");
                     self.fail(ExprError::new(self.span(pattern), message))
@@ -306,4 +311,13 @@ pub(super) fn glob(pattern: &str) -> Result<GlobMatcher, String> {
         .build()
         .map(|glob| glob.compile_matcher())
         .map_err(|error| error.kind().to_string())
+}
+
+/// The longest text that is in whatever matches a glob; empty where there is none.
+fn glob_literal(pattern: &str) -> &str {
+    // Past one of these, a part may be an alternative, or stand for something else.
+    let plain = pattern.split(['[', '{', '\\']).next().unwrap_or_default();
+    // `**/` also stands for nothing, with its separator.
+    let pieces = plain.split(['*', '?']).map(|piece| piece.trim_matches('/'));
+    pieces.max_by_key(|piece| piece.len()).unwrap_or_default()
 }

@@ -22,7 +22,6 @@ impl Evaluator<'_> {
         match (left, right) {
             (why @ Value::Unknown(_), _) | (_, why @ Value::Unknown(_)) => why.clone(),
             (Value::Null, Value::Null) => Value::Bool(true),
-            (Value::Bool(left), Value::Bool(right)) => Value::Bool(left == right),
             (Value::List(left), Value::List(right)) => self.equal_lists(left, right, depth),
             (Value::Map(left), Value::Map(right)) => {
                 if left.len() != right.len() || left.keys().ne(right.keys()) {

@@ -26,6 +26,7 @@ pub(super) const BYTES_A_STEP: usize = 256;
 pub(super) struct Evaluator<'f> {
     pub(super) facts: &'f Facts,
     left: usize,
+    granted: usize,
     pub(super) locals: Vec<Value>,
 }
 
@@ -37,9 +38,22 @@ pub(super) fn mismatch(what: &str, value: &Value) -> Value {
     unknown(format!("{what} cannot take {}", ops::kind(value)))
 }
 
+/// The item at `place`, which was written as `at`.
+fn item(list: &List, place: Option<usize>, at: impl std::fmt::Display) -> Value {
+    let item = place.and_then(|place| list.items.get(place).cloned());
+    item.unwrap_or_else(|| unknown(format!("the list has no item {at}")))
+}
+
 impl<'f> Evaluator<'f> {
-    pub(super) fn new(facts: &'f Facts) -> Self {
-        Self { facts, left: BUDGET, locals: Vec::new() }
+    /// Takes at most [`BUDGET`] steps, and no more than `steps`.
+    pub(super) fn new(facts: &'f Facts, steps: u64) -> Self {
+        let left = usize::try_from(steps).unwrap_or(BUDGET).min(BUDGET);
+        Self { facts, left, granted: left, locals: Vec::new() }
+    }
+
+    /// How many steps it has taken.
+    pub(super) fn taken(&self) -> u64 {
+        u64::try_from(self.granted - self.left).unwrap_or(u64::MAX)
     }
 
     pub(super) fn exhausted(&self) -> bool {
@@ -51,7 +65,7 @@ impl<'f> Evaluator<'f> {
         self.left > 0
     }
 
-    fn read(&mut self, text: &str) -> bool {
+    pub(super) fn read(&mut self, text: &str) -> bool {
         self.spend(text.len() / BYTES_A_STEP)
     }
 
@@ -100,9 +114,9 @@ impl<'f> Evaluator<'f> {
                 // A regular expression reads slower than a search.
                 this.spend(text.len() / (BYTES_A_STEP / 8)).then(|| regex.is_match(text))
             }),
-            Node::Glob(text, glob) => match self.eval(text) {
+            Node::Glob { text, matcher, .. } => match self.eval(text) {
                 Value::Null => Value::Bool(false),
-                Value::String(text) if self.read(&text) => Value::Bool(glob.is_match(&*text)),
+                Value::String(text) if self.read(&text) => Value::Bool(matcher.is_match(&*text)),
                 Value::String(_) => unknown(EXHAUSTED),
                 why @ Value::Unknown(_) => why,
                 other => mismatch("`glob`", &other),
@@ -170,11 +184,11 @@ impl<'f> Evaluator<'f> {
         match (of, self.eval(index)) {
             (why @ Value::Unknown(_), _) | (_, why @ Value::Unknown(_)) => why,
             // Which item is the first is not known while some may lack.
-            (Value::List(List { incomplete: Some(why), .. }), Value::Int(_)) => Value::Unknown(why),
-            (Value::List(list), Value::Int(at)) => usize::try_from(at)
-                .ok()
-                .and_then(|at| list.items.get(at).cloned())
-                .unwrap_or_else(|| unknown(format!("the list has no item {at}"))),
+            (Value::List(List { incomplete: Some(why), .. }), Value::Int(_) | Value::Double(_)) => {
+                Value::Unknown(why)
+            }
+            (Value::List(list), Value::Int(at)) => item(&list, usize::try_from(at).ok(), at),
+            (Value::List(list), Value::Double(at)) => item(&list, ops::position(at), at),
             (Value::Map(fields), Value::String(name)) => {
                 fields.get(&name).cloned().unwrap_or_else(|| unknown("no such key"))
             }

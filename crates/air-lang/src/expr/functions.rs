@@ -11,6 +11,9 @@ use super::{
     path,
 };
 
+/// Steps that looking up the labels of a path takes.
+const STEPS_A_LOOKUP: usize = 16;
+
 impl Evaluator<'_> {
     pub(super) fn call(&mut self, function: Function, arguments: &[Node]) -> Value {
         let mut values = arguments.iter().map(|argument| self.eval(argument)).collect::<Vec<_>>();
@@ -45,9 +48,11 @@ impl Evaluator<'_> {
             (Function::UpperAscii, Value::String(text)) => Value::string(text.to_ascii_uppercase()),
             (Function::Labels, Value::Null) => Value::list([]),
             (Function::Labels, Value::String(path)) => {
-                let labels = self.facts.labels().labels(path);
-                self.spend(labels.len());
-                Value::strings(labels)
+                // Each pattern of the table is tried.
+                if !self.spend(STEPS_A_LOOKUP) {
+                    return unknown(EXHAUSTED);
+                }
+                Value::strings(self.facts.labels().labels(path))
             }
             (Function::Int | Function::Double | Function::String, value) => {
                 convert(function, value)

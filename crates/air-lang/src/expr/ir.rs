@@ -40,7 +40,35 @@ pub(super) enum Node {
     },
     Call(Function, Vec<Node>),
     Matches(Box<Node>, Regex),
-    Glob(Box<Node>, GlobMatcher),
+    /// Whatever matches has `literal` in it.
+    Glob {
+        text: Box<Node>,
+        matcher: GlobMatcher,
+        literal: Arc<str>,
+    },
+}
+
+impl Node {
+    /// What it is computed from, the parts of a loop that see its variable aside.
+    pub(super) fn operands(&self) -> Vec<&Node> {
+        match self {
+            Self::Const(_) | Self::Root(_) | Self::Local(_) => vec![],
+            Self::Field { of: operand, .. }
+            | Self::Has { of: operand, .. }
+            | Self::Not(operand)
+            | Self::Negate(operand)
+            | Self::Matches(operand, _)
+            | Self::Glob { text: operand, .. }
+            | Self::Loop { range: operand, .. } => vec![operand],
+            Self::Index(left, right)
+            | Self::And(left, right)
+            | Self::Or(left, right)
+            | Self::Binary(_, left, right) => vec![left, right],
+            Self::If(condition, then, otherwise) => vec![condition, then, otherwise],
+            Self::List(items) | Self::Call(_, items) => items.iter().collect(),
+            Self::Map(entries) => entries.iter().flat_map(|(key, value)| [key, value]).collect(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -28,8 +28,8 @@ pub(super) fn result(op: Op, left: &Ty, right: &Ty) -> Result<Ty, Fault> {
         Op::In => match bare_right {
             Ty::Dyn => Ok(Ty::Bool),
             Ty::List(item) if left.comparable(item) => Ok(Ty::Bool),
-            Ty::List(_) => Err((format!("{left} cannot be in {bare_right}"), None)),
             Ty::Map if left.may_be(&Ty::String) => Ok(Ty::Bool),
+            Ty::List(_) | Ty::Map => Err((format!("{left} cannot be in {bare_right}"), None)),
             Ty::String => Err((
                 "`in` looks into a list or a map, this is a string".into(),
                 Some("write `text.contains(\"part\")`".into()),
@@ -37,7 +37,7 @@ pub(super) fn result(op: Op, left: &Ty, right: &Ty) -> Result<Ty, Fault> {
             other => Err((format!("`in` looks into a list or a map, this is {other}"), None)),
         },
         Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual => {
-            let ordered = |ty: &Ty| ty.is_number() || matches!(ty, Ty::String | Ty::Dyn);
+            let ordered = |ty: &Ty| ty.is_number() || matches!(ty, Ty::Bool | Ty::String | Ty::Dyn);
             if ordered(bare_left) && ordered(bare_right) && bare_left.comparable(bare_right) {
                 return Ok(Ty::Bool);
             }
@@ -100,6 +100,7 @@ pub(super) fn order(left: &Value, right: &Value) -> Result<Option<Ordering>, Inc
         (Value::Int(left), Value::Double(right)) => int_order(*left, *right),
         (Value::Double(left), Value::Int(right)) => int_order(*right, *left).map(Ordering::reverse),
         (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
+        (Value::Bool(left), Value::Bool(right)) => Some(left.cmp(right)),
         _ => return Err(Incomparable),
     })
 }
@@ -152,4 +153,10 @@ pub(super) fn arithmetic(op: Op, left: &Value, right: &Value) -> Result<Value, S
             Err(format!("`{}` cannot take {left} and {right}", op.text()))
         }
     }
+}
+
+/// A double as the position of an item.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked first")]
+pub(super) fn position(at: f64) -> Option<usize> {
+    (at.fract() == 0.0 && (0.0..1e15).contains(&at)).then_some(at as usize)
 }

@@ -258,7 +258,7 @@ impl CallTemplate for Template {
     }
 
     fn expand(&self, facts: &Facts) -> Result<Vec<Map<String, Json>>, Arc<str>> {
-        let mut evaluator = Evaluator::new(facts);
+        let mut evaluator = Evaluator::new(facts, u64::MAX);
         let Some(list) = &self.list else { return Ok(vec![self.object(&mut evaluator)?]) };
         let items = match evaluator.eval(list) {
             Value::List(List { items, incomplete: None }) => items,
@@ -285,10 +285,13 @@ impl Template {
     }
 
     fn fill(&self, json: &Json, evaluator: &mut Evaluator<'_>) -> Result<Json, Arc<str>> {
+        if !evaluator.spend(1) {
+            return Err(EXHAUSTED.into());
+        }
         Ok(match json {
             Json::String(text) => match self.texts.get(text) {
                 None => json.clone(),
-                Some(Text::Whole(node)) => to_json(&known(evaluator, node)?)?,
+                Some(Text::Whole(node)) => to_json(&known(evaluator, node)?, evaluator)?,
                 Some(Text::Parts(parts)) => {
                     let mut filled = String::new();
                     for part in parts {
@@ -332,7 +335,11 @@ fn known(evaluator: &mut Evaluator<'_>, node: &Node) -> Result<Value, Arc<str>> 
     }
 }
 
-fn to_json(value: &Value) -> Result<Json, Arc<str>> {
+/// What is built of one part many times over is written out as often, so it takes steps as well.
+fn to_json(value: &Value, evaluator: &mut Evaluator<'_>) -> Result<Json, Arc<str>> {
+    if !evaluator.spend(1) {
+        return Err(EXHAUSTED.into());
+    }
     Ok(match value {
         Value::Unknown(why) | Value::List(List { incomplete: Some(why), .. }) => {
             return Err(why.clone());
@@ -344,11 +351,16 @@ fn to_json(value: &Value) -> Result<Json, Arc<str>> {
             Some(number) => Json::Number(number),
             None => return Err("a number that is not finite has no JSON".into()),
         },
-        Value::String(text) => Json::String(text.to_string()),
-        Value::List(list) => Json::Array(list.items.iter().map(to_json).collect::<Result<_, _>>()?),
+        Value::String(text) if evaluator.read(text) => Json::String(text.to_string()),
+        Value::String(_) => return Err(EXHAUSTED.into()),
+        Value::List(list) => {
+            let items = list.items.iter().map(|item| to_json(item, evaluator));
+            Json::Array(items.collect::<Result<_, _>>()?)
+        }
         Value::Map(fields) => {
             let fields = fields.iter();
-            let filled = fields.map(|(name, value)| Ok((name.to_string(), to_json(value)?)));
+            let filled =
+                fields.map(|(name, value)| Ok((name.to_string(), to_json(value, evaluator)?)));
             Json::Object(filled.collect::<Result<_, Arc<str>>>()?)
         }
     })

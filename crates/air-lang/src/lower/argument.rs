@@ -9,9 +9,9 @@ use air_core::{
 
 use super::empty;
 use crate::{
-    diagnostic::{Code, Sink, quoted},
+    diagnostic::{Code, Edit, Sink, quoted},
     syntax::{
-        keyword::{Keyword, nearest},
+        keyword::{Keyword, nearest, only_near},
         view::{Clause, Piece},
     },
 };
@@ -22,11 +22,7 @@ pub(super) fn name<'s>(header: &Clause<'s>, sink: &mut Sink) -> Option<Piece<'s>
         empty(header, Keyword::Rule, sink);
         return None;
     };
-    let good = argument.text.strip_prefix('@').is_some_and(|name| {
-        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
-    });
-    if good {
+    if argument.text.strip_prefix('@').is_some_and(is_name) {
         return Some(argument);
     }
     let mended = mended(argument.text);
@@ -35,8 +31,15 @@ pub(super) fn name<'s>(header: &Clause<'s>, sink: &mut Sink) -> Option<Piece<'s>
         mended.map_or_else(String::new, |name| format!(": `@{name}`"))
     );
     let message = format!("bad rule name {}", quoted(argument.text));
-    sink.error(Code::BadName, argument.span(), message, hint);
+    let only_the_sign = is_name(argument.text);
+    let fix = only_the_sign.then(|| Edit::new(argument.start..argument.start, "@"));
+    sink.error(Code::BadName, argument.span(), message, hint).fix(fix);
     None
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
 }
 
 /// The name that was probably meant.
@@ -61,7 +64,9 @@ pub(super) fn severity(clause: &Clause<'_>, sink: &mut Sink) -> Option<Severity>
             None => "severities are `low`, `medium`, `high` and `critical`".to_owned(),
         };
         let message = format!("unknown severity {}", quoted(argument.text));
-        sink.error(Code::UnknownSeverity, argument.span(), message, hint);
+        let only = only_near(&argument.text.to_lowercase(), ALL, Severity::keyword);
+        let fix = only.map(|severity| Edit::new(argument.span(), severity.keyword()));
+        sink.error(Code::UnknownSeverity, argument.span(), message, hint).fix(fix);
     }
     found
 }
@@ -80,12 +85,25 @@ pub(super) fn list(clause: &Clause<'_>, keyword: Keyword, sink: &mut Sink) -> Ve
     for (word, span) in items(argument) {
         if word.is_empty() {
             let message = format!("`{}` has a comma with nothing beside it", keyword.as_str());
-            sink.error(Code::BadArgument, argument.span(), message, "remove the comma".to_owned());
+            let left: Vec<&str> =
+                items(argument).map(|(word, _)| word).filter(|word| !word.is_empty()).collect();
+            let fix = Edit::new(argument.span(), left.join(", "));
+            let added = sink.error(
+                Code::BadArgument,
+                argument.span(),
+                message,
+                "remove the comma".to_owned(),
+            );
+            added.fix((!left.is_empty()).then_some(fix));
         } else if word.contains(char::is_whitespace) {
-            let parts: Vec<&str> = word.split_whitespace().filter(|part| *part != "and").collect();
+            let joins = |part: &str| part == "and" || part == "or";
+            let parts: Vec<&str> = word.split_whitespace().filter(|part| !joins(part)).collect();
             let hint = format!("put commas between: {}", quoted(&parts.join(", ")));
             let message = format!("{} is not one word", quoted(word));
-            sink.error(Code::BadArgument, span, message, hint);
+            let fix = Edit::new(span.clone(), parts.join(", "));
+            // Two names without a word between may be one that is mistyped.
+            let joined = word.split_whitespace().any(joins) && !parts.is_empty();
+            sink.error(Code::BadArgument, span, message, hint).fix(joined.then_some(fix));
         } else {
             words.push(word.into());
         }
@@ -94,7 +112,7 @@ pub(super) fn list(clause: &Clause<'_>, keyword: Keyword, sink: &mut Sink) -> Ve
 }
 
 /// The items of a list, trimmed, and where they are.
-fn items(argument: Piece<'_>) -> impl Iterator<Item = (&str, Range<usize>)> {
+pub(crate) fn items(argument: Piece<'_>) -> impl Iterator<Item = (&str, Range<usize>)> {
     let mut at = argument.start;
     argument.text.split(',').map(move |item| {
         let start = at + item.len() - item.trim_start().len();

@@ -121,6 +121,12 @@ impl Keyword {
         nearest(&word, Self::ALL, |keyword| keyword.as_str())
     }
 
+    /// The keyword that `word` was meant to be, where it can be no other.
+    pub(crate) fn only_guess(word: &str) -> Option<Self> {
+        let word = normal(word);
+        only_near(&word, Self::ALL, |keyword| keyword.as_str())
+    }
+
     /// Whether `word` is this keyword but for case and punctuation.
     pub(crate) fn is_meant_by(self, word: &str) -> bool {
         normal(word) == self.as_str()
@@ -139,20 +145,40 @@ pub(crate) fn nearest<'n, T: Copy>(
     candidates: impl IntoIterator<Item = T>,
     name: impl Fn(T) -> &'n str,
 ) -> Option<T> {
+    near(word, candidates, name).into_iter().min_by_key(|(distance, _)| *distance).map(|it| it.1)
+}
+
+/// The candidate that is `word` itself, or else the only one that is near.
+pub(crate) fn only_near<'n, T: Copy>(
+    word: &str,
+    candidates: impl IntoIterator<Item = T>,
+    name: impl Fn(T) -> &'n str,
+) -> Option<T> {
+    let near = near(word, candidates, name);
+    let exact = near.iter().find(|(distance, _)| *distance == 0);
+    match (exact, near.as_slice()) {
+        (Some((_, found)), _) | (None, [(_, found)]) => Some(*found),
+        _ => None,
+    }
+}
+
+/// The candidates that are near to `word`, each with its distance.
+fn near<'n, T: Copy>(
+    word: &str,
+    candidates: impl IntoIterator<Item = T>,
+    name: impl Fn(T) -> &'n str,
+) -> Vec<(usize, T)> {
     let length = word.chars().take(64).count();
     if length > 24 {
-        return None;
+        return Vec::new();
     }
-    candidates
-        .into_iter()
-        .filter_map(|candidate| {
-            let name = name(candidate);
-            let most = (length.min(name.len()) / 3).max(1);
-            // The difference in length is the least distance, and costs nothing to know.
-            let near = name.len().abs_diff(length) <= most;
-            let distance = near.then(|| strsim::osa_distance(word, name))?;
-            (distance <= most).then_some((distance, candidate))
-        })
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    let near = candidates.into_iter().filter_map(|candidate| {
+        let name = name(candidate);
+        let most = (length.min(name.len()) / 3).max(1);
+        // The difference in length is the least distance, and costs nothing to know.
+        let near = name.len().abs_diff(length) <= most;
+        let distance = near.then(|| strsim::osa_distance(word, name))?;
+        (distance <= most).then_some((distance, candidate))
+    });
+    near.collect()
 }

@@ -11,7 +11,7 @@ use super::{
     keyword::{Keyword, Shape},
     line::{Line, comment_in},
 };
-use crate::diagnostic::{Code, Severity, Sink, quoted};
+use crate::diagnostic::{Code, Edit, Severity, Sink, quoted};
 
 /// The tree of `source`. What is wrong with its layout goes to `sink`.
 pub(crate) fn parse(source: &str, sink: &mut Sink) -> GreenNode {
@@ -149,19 +149,19 @@ impl<'s> Parser<'s, '_> {
         let mut open = self.survey(header);
         let (word, ..) = header.split();
         if Keyword::exact(word).is_none() {
-            self.unknown(header, Some(Keyword::Rule));
+            self.unknown(header, Some(Keyword::Rule), &[]);
         }
         self.clause(header, Some(Keyword::Rule), &mut open);
         loop {
             let Some(line) = self.line() else {
-                self.unclosed(header, "the end of the file");
+                self.unclosed(header, &open, "the end of the file");
                 break;
             };
             if line.is_blank() || line.is_comment() {
                 self.at = line.end();
             } else if self.rule_line(&line, &mut open) == Next::Leave {
                 if open.keyword != Some(Keyword::End) {
-                    self.unclosed(header, "the next rule");
+                    self.unclosed(header, &open, "the next rule");
                 }
                 break;
             }
@@ -171,14 +171,22 @@ impl<'s> Parser<'s, '_> {
         self.builder.finish_node();
     }
 
-    fn unclosed(&mut self, header: &Line<'_>, before: &str) {
+    fn unclosed(&mut self, header: &Line<'_>, open: &Open, before: &str) {
         let message = format!("no `end` before {before}");
-        self.sink.error(
+        let above = self.source.get(..self.trivia).unwrap_or_default();
+        let added = self.sink.error(
             Code::MissingEnd,
             content_span(header),
             message,
             "close the rule with `end` on a line of its own".to_owned(),
         );
+        // Whether more was to come is known only where the rule says what it does.
+        let outcomes = [Keyword::Remediate, Keyword::Block, Keyword::Ask, Keyword::Warn];
+        if outcomes.iter().any(|outcome| open.seen.contains(outcome)) {
+            let newline = if above.ends_with('\n') { "" } else { "\n" };
+            let end = format!("{newline}{}end\n", header.indent);
+            added.fix([Edit::new(self.trivia..self.trivia, end)]);
+        }
     }
 
     /// Looks ahead: how the rule's clauses are indented and which of them stand alone.
@@ -276,7 +284,7 @@ impl<'s> Parser<'s, '_> {
         let guess = if keyword.is_none() { guess(word, argument, in_text) } else { None };
         if let Some(keyword) = meant.or(guess) {
             if meant.is_none() {
-                self.unknown(line, Some(keyword));
+                self.unknown(line, Some(keyword), &open.seen);
             }
             self.clause(line, Some(keyword), open);
             if keyword == Keyword::End {
@@ -289,7 +297,7 @@ impl<'s> Parser<'s, '_> {
             open.complained = true;
             self.body(line);
         } else {
-            self.unknown(line, None);
+            self.unknown(line, None, &[]);
             self.clause(line, None, open);
         }
         Next::Line
@@ -370,7 +378,7 @@ impl<'s> Parser<'s, '_> {
         self.sink.error(Code::UnexpectedText, content_span(line), message, hint.to_owned());
     }
 
-    fn unknown(&mut self, line: &Line<'_>, meant: Option<Keyword>) {
+    fn unknown(&mut self, line: &Line<'_>, meant: Option<Keyword>, seen: &[Keyword]) {
         let (word, ..) = line.split();
         let span = line.content_start()..line.content_start() + word.len();
         let message = format!("unknown clause {}", quoted(word));
@@ -380,7 +388,9 @@ impl<'s> Parser<'s, '_> {
                      `remediate`, `block`, `ask`, `warn`, `instead`, `from` and `end`; text and conditions go on over deeper lines"
                 .to_owned(),
         };
-        self.sink.error(Code::UnknownClause, span, message, hint);
+        let only = meant.filter(|it| Keyword::only_guess(word) == Some(*it) && !seen.contains(it));
+        let fix = only.map(|keyword| Edit::new(span.clone(), keyword.as_str()));
+        self.sink.error(Code::UnknownClause, span, message, hint).fix(fix);
     }
 
     /// A line of the body of the open clause.

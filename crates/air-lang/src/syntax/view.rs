@@ -101,6 +101,29 @@ impl<'s> Clause<'s> {
         Some(first.start..last.end())
     }
 
+    /// Whether `other` holds the same, apart from how it is laid out.
+    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
+        let argument = |clause: &Self| clause.argument.map(|piece| piece.text.to_owned());
+        let comments = |clause: &Self| {
+            clause.comment.is_some()
+                || clause.body.iter().any(|item| matches!(item, Item::Comment { .. }))
+        };
+        argument(self) == argument(other)
+            && self.free_text() == other.free_text()
+            && !comments(self)
+            && !comments(other)
+    }
+
+    /// The lines that it takes, whole.
+    pub(crate) fn lines_of(&self, source: &str) -> Range<usize> {
+        let argument = self.argument.map_or(0, |piece| piece.end());
+        let content = self.content().map_or(0, |range| range.end);
+        let last = self.word.end().max(argument).max(content);
+        let rest = source.get(last..).unwrap_or_default();
+        let end = rest.find('\n').map_or(source.len(), |newline| last + newline + 1);
+        self.word.start.saturating_sub(self.indent.len())..end
+    }
+
     /// What it holds as one text of the same length, with comments blanked out, and where it starts.
     pub(crate) fn expression(&self, source: &str) -> Option<(String, usize)> {
         let range = self.content()?;

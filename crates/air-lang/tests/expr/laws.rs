@@ -85,7 +85,7 @@ fn arguments() -> impl Strategy<Value = serde_json::Value> {
 }
 
 /// Forgets parts: a value becomes unknown, a list loses items and says so.
-fn forget(value: &Value, choices: &mut impl Iterator<Item = u8>) -> Value {
+pub(crate) fn forget(value: &Value, choices: &mut impl Iterator<Item = u8>) -> Value {
     let choice = choices.next().unwrap_or(255);
     if choice < 24 {
         return Value::unknown("forgotten");

@@ -10,6 +10,7 @@
 mod errors;
 mod evaluation;
 mod laws;
+mod requires;
 mod template;
 
 use std::sync::Arc;

@@ -18,6 +18,8 @@ fn guardrails() -> Vec<Guardrail> {
         r#"labels(args.path).exists(l, l == "credential")"#,
     ];
     let guardrail = |(number, condition): (usize, &&str)| Guardrail {
+        wider: None,
+        tried: None,
         id: format!("g-{number}").as_str().into(),
         version: 1,
         text: format!(

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::{FULL, PAPER, parse::mutated};
 
 /// What a rule means, apart from blanks in expressions.
-fn meaning(rule: &Rule) -> Vec<String> {
+pub(crate) fn meaning(rule: &Rule) -> Vec<String> {
     let words = |text: &str| text.split_whitespace().collect::<String>();
     let mut out = vec![format!(
         "{:?} {:?} {:?} {:?} {}",
@@ -104,6 +104,16 @@ proptest! {
         prop_assert_eq!(meaning(&before), meaning(&after));
         let comments = |text: &str| text.lines().filter(|line| line.trim().starts_with('#')).count();
         prop_assert_eq!(comments(&source), comments(&once));
+    }
+
+    /// A rule is shown, stored and read again as its own text.
+    #[test]
+    fn the_text_of_a_rule_is_that_rule(source in mutated()) {
+        for rule in parse(&source).rules() {
+            let alone = parse(&rule.source);
+            let alone: Vec<_> = alone.rules().iter().map(|it| (meaning(it), &it.source)).collect();
+            prop_assert_eq!(alone, [(meaning(rule), &rule.source)]);
+        }
     }
 
     #[test]

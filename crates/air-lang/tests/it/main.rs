@@ -8,7 +8,9 @@
 
 mod errors;
 mod export;
+mod fix;
 mod format;
+mod lints;
 mod mutate;
 mod parse;
 

@@ -23,6 +23,8 @@ fn version(version: u32, text: &str, mode: Mode) -> Guardrail {
         version,
         text: text.to_owned(),
         mode,
+        wider: None,
+        tried: None,
         provenance: Provenance::Authored { by: "a person".into() },
         created_at: Timestamp(1),
     }

@@ -1,8 +1,10 @@
 //! The driver over scripted ports: crashes at every append, journals that fail, harm that goes on.
 #![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
+mod classes;
 mod guardrails;
 mod replay;
+mod siblings;
 mod suite;
 
 use air_core::{

@@ -91,7 +91,7 @@ impl Origins {
         }
         for path in outside {
             let name = path.to_string_lossy().into_owned();
-            if !self.labels.labels(&name).is_empty()
+            if self.labels.is_sensitive(&name)
                 && let Ok(file) = open(path)
             {
                 self.add(&name, file);
@@ -149,7 +149,7 @@ impl Origins {
                 left -= now.size;
                 origin = self.trace(layers, change, &own);
             }
-            if !self.labels.labels(&own).is_empty()
+            if self.labels.is_sensitive(&own)
                 && let Some(file) = layers.roots().get(change.place.0)
                 && let Ok(file) = open_below(file, &change.place.1)
             {

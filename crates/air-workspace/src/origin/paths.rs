@@ -44,7 +44,7 @@ pub(crate) fn labelled(root: &Root, labels: &dyn PathLabels) -> (Vec<Vec<u8>>, b
                 FileType::Directory => pending.push(below),
                 FileType::RegularFile | FileType::Unknown => {
                     let path = root.agent.join(OsStr::from_bytes(&below));
-                    if !labels.labels(&path.to_string_lossy()).is_empty() {
+                    if labels.is_sensitive(&path.to_string_lossy()) {
                         found.push(below);
                     }
                 }

@@ -1,0 +1,213 @@
+//! Programs that are started.
+
+use std::rc::Rc;
+
+use air_core::{
+    code::Activity,
+    place::{Place, PlaceKind},
+};
+
+use super::{
+    effects::Call,
+    interpret::Interpreter,
+    value::{GAP, Sources, Text, Value, What},
+};
+use crate::{
+    collect::computed,
+    shell::{self, Word},
+};
+
+/// Programs that run what they read.
+const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "python3"];
+
+impl Interpreter<'_, '_> {
+    /// Shell source, or a list of words.
+    pub(super) fn run_command(&mut self, command: Option<Value>, call: &Call) -> Option<Value> {
+        let command = command.or_else(|| call.bound.get("executable").cloned());
+        let Some(command) = command else {
+            self.computed_command(call, &Sources::default());
+            return Some(Value::unknown());
+        };
+        let mut made = Vec::new();
+        for command in command.each() {
+            made.push(match &command.what {
+                What::Text(text) | What::Path(text) => self.run_text(text, command, call),
+                What::List(_) => {
+                    let (mut words, whole) = self.each_item(command);
+                    if !whole {
+                        // What stands for the rest is some more words.
+                        words.push(Value::computed(self.heap.sources(command)));
+                    }
+                    let from = self.heap.sources(command);
+                    return self.launched(&words, &from, call);
+                }
+                What::None => continue,
+                _ => {
+                    let from = self.heap.sources(command);
+                    self.computed_command(call, &from);
+                    Value { what: What::Made(call.name.into()), from }
+                }
+            });
+        }
+        Some(Value::any(made))
+    }
+
+    pub(super) fn run_words(&mut self, words: &[Value], call: &Call) -> Option<Value> {
+        // `execlp(file, *args)`: a list that is not known was spread.
+        let from = self.sources_of(words);
+        self.launched(words, &from, call)
+    }
+
+    fn computed_command(&mut self, call: &Call, from: &Sources) {
+        let why = format!("`{}` runs a computed command", call.name);
+        self.out.incomplete_at(call.line, why);
+        self.operation(Activity::ProcessLaunch, GAP, call.name, call.line);
+        self.run_code(from, call.line);
+    }
+
+    fn run_text(&mut self, text: &Text, command: &Value, call: &Call) -> Value {
+        let from = self.heap.sources(command);
+        if &*text.text == GAP {
+            self.computed_command(call, &from);
+            return Value { what: What::Made(call.name.into()), from };
+        }
+        if !text.known {
+            let why = format!("`{}` runs a partly computed command", call.name);
+            self.out.incomplete_at(call.line, why);
+            self.run_code(&from, call.line);
+        }
+        // What is computed can be anything; what is around it is still worth reading.
+        let source = text.text.replace(GAP, "${_}");
+        let done = self.out.done();
+        if self.work(source.len() / 4) {
+            self.out.nested(call.line, |out| shell::collect(&source, out));
+        }
+        self.finished(done, &source, call)
+    }
+
+    fn launched(&mut self, words: &[Value], from: &Sources, call: &Call) -> Option<Value> {
+        let shown: Vec<Word> = words.iter().map(|word| self.word(word)).collect();
+        let first = words.first()?;
+        if first.known().is_none() {
+            self.computed_command(call, from);
+        }
+        let done = self.out.done();
+        self.out.nested(call.line, |out| shell::command(&shown, call.line, out));
+        let text: Vec<&str> = shown.iter().map(Word::as_written).collect();
+        Some(self.finished(done, &text.join(" "), call))
+    }
+
+    fn word(&self, value: &Value) -> Word {
+        match &value.what {
+            What::Text(text) | What::Path(text) if text.known => {
+                Word::literal(text.text.to_string())
+            }
+            What::Number(number) => Word::literal(number.to_string()),
+            // The interpreter itself.
+            What::Name(name) if &**name == "sys.executable" => Word::literal("python3".to_owned()),
+            What::Text(text) | What::Path(text) => {
+                Word::computed(computed(&text.text.replace(GAP, "…")))
+            }
+            _ => Word::computed(computed("…")),
+        }
+    }
+
+    /// What the commands since `done` give, and what they were given.
+    fn finished(&mut self, done: usize, command: &str, call: &Call) -> Value {
+        let program = command.split_whitespace().next().unwrap_or_default();
+        let program = program.rsplit('/').next().unwrap_or(program).to_owned();
+        let since = self.out.since(done);
+        let noted = since.iter().any(|operation| operation.activity == Activity::ProcessLaunch);
+        let mut from: Vec<Place> = Vec::new();
+        for operation in since {
+            let kind = match operation.activity {
+                Activity::FileRead => PlaceKind::File,
+                Activity::NetworkConnect => PlaceKind::Network,
+                _ => continue,
+            };
+            from.push(Place::new(kind, operation.target.as_str()));
+        }
+        if !noted && !program.is_empty() {
+            let detail = command.trim_start().split_once(char::is_whitespace);
+            let detail = detail.map(|(_, rest)| rest.trim().replace("${_}", GAP));
+            let detail = detail.filter(|detail| !detail.is_empty());
+            let target = program.replace("${_}", GAP);
+            self.operation_with(
+                Activity::ProcessLaunch,
+                &target,
+                call.name,
+                detail,
+                false,
+                call.line,
+            );
+        }
+        if from.is_empty() {
+            from.push(Place::new(PlaceKind::Command, program.replace("${_}", GAP)));
+        }
+        let from = Sources::all(from);
+        self.given_input(&program, call);
+        self.outputs(&from, call)
+    }
+
+    /// A shell that reads from a connection does what the other side says.
+    fn given_input(&mut self, program: &str, call: &Call) {
+        let mut input = self.input.clone();
+        for name in ["stdin", "input"] {
+            if let Some(value) = call.given.named(name) {
+                input.add(&self.heap.sources(value));
+            }
+        }
+        if input.is_empty() {
+            return;
+        }
+        if SHELLS.contains(&program) {
+            self.run_code(&input, call.line);
+        }
+        let sent = [("nc", 0), ("ncat", 0), ("curl", 0), ("telnet", 0)];
+        if sent.iter().any(|(name, _)| *name == program) {
+            let to = Place::new(PlaceKind::Network, GAP);
+            self.out.flow(input.places(), &to, call.line);
+        }
+    }
+
+    /// What is written goes to the user, to a file, or to whoever has the value.
+    fn outputs(&mut self, from: &Sources, call: &Call) -> Value {
+        let object = self.heap.object("subprocess.Popen", None).with(from);
+        let captured = call.given.named("capture_output").is_some();
+        let stdout = call.given.named("stdout").cloned();
+        match &stdout {
+            Some(Value { what: What::Object(_), .. }) => {
+                let target = stdout.clone().unwrap_or_else(Value::unknown);
+                self.store(&target, &[Value::computed(from.clone())], call);
+            }
+            Some(_) => {}
+            None => {
+                let shown = matches!(
+                    call.name,
+                    "os.system" | "subprocess.call" | "subprocess.check_call" | "posix.system"
+                ) || matches!(call.name, "subprocess.run" | "subprocess.Popen")
+                    && !captured
+                    || call.name.starts_with("os.exec")
+                    || call.name.starts_with("os.spawn");
+                let plain: Vec<Place> = from
+                    .places()
+                    .iter()
+                    .filter(|place| place.kind != PlaceKind::Command)
+                    .cloned()
+                    .collect();
+                if shown {
+                    let sink = self.output.clone();
+                    let sink = sink.unwrap_or_else(|| Place::new(PlaceKind::Output, ""));
+                    self.out.flow(&plain, &sink, call.line);
+                }
+            }
+        }
+        match call.name {
+            "subprocess.check_output" | "subprocess.getoutput" | "commands.getoutput" => {
+                Value { what: What::Made(Rc::from(call.name)), from: from.clone() }
+            }
+            "os.system" | "subprocess.call" | "subprocess.check_call" => Value::unknown(),
+            _ => object,
+        }
+    }
+}
