@@ -3,6 +3,7 @@
 
 mod classes;
 mod guardrails;
+mod learning;
 mod replay;
 mod siblings;
 mod suite;
