@@ -48,12 +48,17 @@ fn same(text: &str, id: &str) -> String {
 fn a_person_decides_and_every_decision_is_a_version() {
     let (dir, id) = learned();
     let rule = tell(dir.path(), &["guardrails", "show", &id]).0;
-    let rule = rule.split_once('\n').expect("a title").1;
+    let name = rule.lines().nth(1).expect("a name");
+    let rule = format!(
+        "{name}\ntrigger bash\ndecide \"rm\" in code.strings\ncheck\n  it removes.\nblock\nend\n"
+    );
     let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).expect("a file");
-    write("wider.air", &rule.replace("survey.csv", "surveys.csv"));
+    write("first.air", &rule);
+    write("wider.air", &rule.replace("\"rm\" in code.strings", "args.command.contains(\"rm\")"));
     write("broken.air", &rule.replace("decide", "decide 1 +"));
     write("renamed.air", &rule.replace("rule @", "rule @other_"));
-    let table: [&[&str]; 15] = [
+    let table: [&[&str]; 16] = [
+        &["replace", &id, "first.air"],
         &["shadow", &id, "--why", "it is too wide"],
         &["shadow", &id],
         &["promote", &id],
@@ -62,10 +67,10 @@ fn a_person_decides_and_every_decision_is_a_version() {
         &["rollback", &id, "--to", "9"],
         &["replace", &id, "wider.air", "--why", "the name is another"],
         &["diff", &id],
-        &["diff", &id, "1", "2"],
+        &["diff", &id, "2", "3"],
         &["replace", &id, "broken.air"],
         &["replace", &id, "renamed.air"],
-        &["rollback", &id, "--to", "1"],
+        &["rollback", &id, "--to", "2"],
         &["list"],
         &["show", "x"],
         &["export", "--to", "cedar", &id],
@@ -87,8 +92,44 @@ fn a_person_decides_and_every_decision_is_a_version() {
         .collect();
     assert_eq!(
         kinds,
-        ["synthesized", "decided", "decided", "decided", "rolled_back", "edited", "rolled_back"]
+        [
+            "synthesized",
+            "edited",
+            "decided",
+            "decided",
+            "decided",
+            "rolled_back",
+            "edited",
+            "rolled_back"
+        ]
     );
+}
+
+/// The structure of what is exported is a snapshot elsewhere; where the engines are installed, they
+/// are asked as well.
+#[test]
+fn exported_policies_are_accepted_by_their_engines() {
+    let (dir, id) = learned();
+    let rule = "rule @x\ntrigger bash\ndecide \"rm\" in code.strings && !args.command.endsWith(\"*\")\n\
+                check\n  it removes.\nblock\nend\n";
+    let name = tell(dir.path(), &["guardrails", "show", &id]).0;
+    let name = name.lines().nth(1).expect("a name").to_owned();
+    fs::write(dir.path().join("x.air"), rule.replace("rule @x", &name)).expect("a file");
+    tell(dir.path(), &["guardrails", "replace", &id, "x.air"]);
+    let engines: [(&str, &str, &[&str]); 2] = [
+        ("rego", "opa", &["check", "--strict", "exported"]),
+        ("cedar", "cedar", &["check-parse", "--policies", "exported"]),
+    ];
+    for (language, engine, args) in engines {
+        let (out, err) = tell(dir.path(), &["guardrails", "export", "--to", language]);
+        assert_eq!(err, "", "{language}");
+        fs::write(dir.path().join("exported"), out).expect("a file");
+        let asked = std::process::Command::new(engine).args(args).current_dir(dir.path()).output();
+        match asked {
+            Ok(output) => assert!(output.status.success(), "{engine}: {}", said(&output)),
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{engine}"),
+        }
+    }
 }
 
 #[test]

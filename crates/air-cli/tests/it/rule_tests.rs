@@ -12,7 +12,7 @@ use crate::{Case, airctl, check_all, directory};
 
 const RULES: &str = r#"rule @removal
 trigger bash
-decide code.calls.exists(c, c.name == "rm") && !args.command.contains("build")
+decide args.command.startsWith("rm") && !args.command.contains("build")
 check
   the step removes files.
 block
