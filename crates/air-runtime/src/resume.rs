@@ -162,7 +162,7 @@ impl Session {
         let retry = matches!(decision, Decision::Retry(_));
         // First, so that a crash in between leaves the decision to be made again.
         if decision == Decision::Dismiss(Classification::FalsePositive) {
-            self.retire_learned(&incident).await?;
+            self.unlearn(&incident).await?;
         }
         let input = match decision {
             Decision::Retry(phase) => Input::Resume(phase),
@@ -181,27 +181,30 @@ impl Session {
 
     /// What was learned from an incident that was none must not block anything. A guardrail that has
     /// been changed since is somebody's decision, and stays.
-    async fn retire_learned(&self, incident: &Incident) -> Result<(), RuntimeError> {
+    async fn unlearn(&self, incident: &Incident) -> Result<(), RuntimeError> {
         let Some(adopted) = incident.adopted() else { return Ok(()) };
         let current = self.ports.guardrails.current().await?;
         let Some(learned) = current.into_iter().find(|held| held.id == adopted.id) else {
             return Ok(());
         };
-        let from_it = matches!(
-            &learned.provenance,
-            Provenance::Synthesized { incident: from, .. } if from == incident.id()
-        );
-        if learned.mode == Mode::Retired || !from_it {
+        if learned.mode == Mode::Retired || learned.provenance.incident() != Some(incident.id()) {
             return Ok(());
         }
-        let retired = Guardrail {
+        // What it had been widened from was learned from others, and stays.
+        let before = match learned.provenance {
+            Provenance::Refined { replaces, .. } => {
+                let history = self.ports.guardrails.history(&learned.id).await?;
+                history.into_iter().find(|older| older.version == replaces)
+            }
+            _ => None,
+        };
+        let dismissed = Guardrail {
             version: learned.version + 1,
-            mode: Mode::Retired,
             provenance: Provenance::Dismissed { incident: incident.id().clone() },
             created_at: self.ports.clock.now(),
-            ..learned
+            ..before.unwrap_or(Guardrail { mode: Mode::Retired, ..learned })
         };
-        Ok(self.ports.guardrails.put(&retired).await?)
+        Ok(self.ports.guardrails.put(&dismissed).await?)
     }
 
     async fn examine(&mut self, index: u32) -> Result<ReviewReply, RuntimeError> {

@@ -5,6 +5,8 @@
 //! expects. `airctl test` and AIR's own corpus use the same runner.
 
 pub mod rename;
+pub mod coverage;
+pub mod mutation;
 pub mod run;
 pub mod scripted;
 pub mod suite;

@@ -1,13 +1,21 @@
 //! Plays a case, and says whether what came is what was expected.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, atomic::Ordering};
 
-use air_core::{fact::PathLabels, id::SessionId, rule::Rule};
+use air_core::{
+    fact::PathLabels,
+    id::SessionId,
+    incident::{Incident, IncidentEvent},
+    port::{Event, Journal as _, Stream},
+    rule::Rule,
+};
 use air_facts::{CodeParser, LabelTable};
 use air_runtime::{Opening, Ports};
 use air_synth::Compiler;
+use futures::executor::block_on;
 
 use crate::{
+    coverage::{Coverage, RuleProbe},
     scripted::{Counting, MemoryStore, ScriptedTools, ScriptedWorkspace},
     suite::{Case, Expect},
 };
@@ -59,7 +67,26 @@ pub fn run(case: &Case) -> Result<Played, CaseError> {
 /// If the engine failed.
 pub fn run_under(case: &Case, rules: &[Rule]) -> Result<Played, CaseError> {
     let workspace = ScriptedWorkspace::with_files(case.script.files.clone());
-    let stage = Stage::with_rules(rules.to_vec(), workspace)?;
+    play(case, &Stage::with_rules(rules.to_vec(), workspace)?)
+}
+
+/// Plays a case of the suite `file` under its rules, and remembers what it exercises.
+///
+/// # Errors
+///
+/// If the engine failed.
+pub fn run_covered(case: &Case, file: &str, coverage: &mut Coverage) -> Result<Played, CaseError> {
+    let (rules, probes) = coverage.probed(case, file);
+    let mut workspace = ScriptedWorkspace::with_files(case.script.files.clone());
+    workspace.responding = coverage.responding();
+    let mut stage = Stage::with_rules(rules, workspace)?;
+    stage.probes = probes;
+    let played = play(case, &stage)?;
+    stage.cover()?;
+    Ok(played)
+}
+
+fn play(case: &Case, stage: &Stage) -> Result<Played, CaseError> {
     match &case.expect {
         Expect::Transcript { text, .. } => {
             let actual = stage.transcript(&case.script)?;
@@ -68,6 +95,16 @@ pub fn run_under(case: &Case, rules: &[Rule]) -> Result<Played, CaseError> {
         }
         Expect::Verdict { verdict, by } => stage.verdict(&case.script, *verdict, by),
     }
+}
+
+/// The built-in labels: read once, for cases are many.
+fn labels() -> Result<Arc<LabelTable>, air_facts::LabelError> {
+    static LABELS: OnceLock<Arc<LabelTable>> = OnceLock::new();
+    if let Some(labels) = LABELS.get() {
+        return Ok(Arc::clone(labels));
+    }
+    let labels = Arc::new(LabelTable::built_in()?);
+    Ok(Arc::clone(LABELS.get_or_init(|| labels)))
 }
 
 fn rules(text: &str) -> Result<Vec<Rule>, CaseError> {
@@ -94,6 +131,7 @@ pub struct Stage {
     /// The tools of responses.
     pub tools: Arc<ScriptedTools>,
     pub(crate) counting: Arc<Counting>,
+    probes: Vec<Arc<RuleProbe>>,
     /// All of them, for a session.
     pub ports: Ports,
 }
@@ -119,7 +157,7 @@ impl Stage {
         let tools = Arc::new(ScriptedTools::default());
         let counting = Arc::new(Counting::default());
         let code = Arc::new(CodeParser::new());
-        let labels: Arc<dyn PathLabels> = Arc::new(LabelTable::built_in()?);
+        let labels: Arc<dyn PathLabels> = labels()?;
         let synthesizer = Compiler::new(Arc::<CodeParser>::clone(&code), Arc::clone(&labels));
         let ports = Ports {
             journal: Arc::<MemoryStore>::clone(&store),
@@ -136,7 +174,38 @@ impl Stage {
             judge: None,
             synthesizer: Some(Arc::new(synthesizer)),
         };
-        Ok(Self { rules, store, workspace, tools, counting, ports })
+        Ok(Self { rules, store, workspace, tools, counting, probes: Vec::new(), ports })
+    }
+
+    /// A step begins.
+    pub(crate) fn begins(&self, tool: &str) {
+        self.workspace.responding.store(false, Ordering::Relaxed);
+        self.probes.iter().for_each(|probe| probe.activated(tool, true));
+    }
+
+    /// Its call has run.
+    pub(crate) fn has_run(&self, tool: &str) {
+        self.probes.iter().for_each(|probe| probe.activated(tool, false));
+    }
+
+    /// Remembers what the incidents did.
+    fn cover(&self) -> Result<(), CaseError> {
+        for stream in block_on(self.store.streams()).map_err(air_runtime::RuntimeError::from)? {
+            let Stream::Incident(id) = &stream else { continue };
+            let records =
+                block_on(self.store.read(&stream)).map_err(air_runtime::RuntimeError::from)?;
+            let events: Vec<IncidentEvent> = records
+                .into_iter()
+                .filter_map(|record| match record.event {
+                    Event::Incident(event) => Some(event),
+                    Event::Session(_) => None,
+                })
+                .collect();
+            let incident =
+                Incident::replay(id.clone(), &events).map_err(air_runtime::RuntimeError::from)?;
+            self.probes.iter().for_each(|probe| probe.responded(&incident, &events));
+        }
+        Ok(())
     }
 
     /// How a session begins under these rules.

@@ -3,8 +3,8 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -155,6 +155,8 @@ pub struct ScriptedWorkspace {
     files: BTreeMap<String, String>,
     /// Response actions do nothing.
     pub stubborn: bool,
+    /// Set by every response action.
+    pub(crate) responding: Arc<AtomicBool>,
 }
 
 impl ScriptedWorkspace {
@@ -184,6 +186,7 @@ impl ScriptedWorkspace {
         take: impl FnOnce(&mut Effects),
     ) -> BoxFuture<'a, Result<String, WorkspaceError>> {
         lock(&self.done).push(name.to_owned());
+        self.responding.store(true, Ordering::Relaxed);
         if !self.stubborn {
             take(&mut lock(&self.effects));
         }

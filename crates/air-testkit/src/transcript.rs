@@ -29,6 +29,7 @@ impl Stage {
         let opening = self.opening(self.counting.session(), &script.task);
         let mut session = block_on(Session::open(self.ports.clone(), opening))?;
         for (number, step) in (1_u32..).zip(&script.step) {
+            self.begins(&step.tool);
             let call = format!("call-{number}");
             let reply = block_on(session.before_step(
                 call.as_str().into(),
@@ -44,6 +45,7 @@ impl Stage {
                     format!("block{}", names(&records))
                 }
                 GateReply::Run { ticket, notes } => {
+                    self.has_run(&step.tool);
                     self.workspace.change(step.effects.observed());
                     let seen = Some(step.observation());
                     let gate = if notes.is_empty() { "allow" } else { "warn" };

@@ -111,6 +111,7 @@ impl Stage {
 
     fn see(&self, session: &mut Session, number: u32, step: &Step) -> Result<Seen, CaseError> {
         let mut seen = Seen::default();
+        self.begins(&step.tool);
         let call = format!("call-{number}");
         let reply = block_on(session.before_step(
             call.as_str().into(),
@@ -131,6 +132,7 @@ impl Stage {
                 ticket
             }
         };
+        self.has_run(&step.tool);
         self.workspace.change(step.effects.observed());
         match block_on(session.after_step(*ticket, Some(step.observation())))? {
             ReviewReply::Continue(notes) => seen.add(&notes),

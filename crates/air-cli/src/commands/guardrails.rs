@@ -73,7 +73,14 @@ pub enum Action {
         newer: Option<u32>,
     },
     /// Let one act from now on
-    Promote(Deciding),
+    Promote {
+        /// The decision.
+        #[command(flatten)]
+        deciding: Deciding,
+        /// Its wider form, which is in shadow, in place of its text
+        #[arg(long)]
+        wider: bool,
+    },
     /// Let one watch and not act from now on
     Shadow(Deciding),
     /// Take one out of use; it is kept for the record
@@ -160,8 +167,10 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         }
         Some(action) => {
             let id = match action {
-                Action::Promote(one) | Action::Shadow(one) | Action::Retire(one) => &one.one.id,
-                Action::Rollback { deciding, .. } => &deciding.one.id,
+                Action::Shadow(one) | Action::Retire(one) => &one.one.id,
+                Action::Promote { deciding, .. } | Action::Rollback { deciding, .. } => {
+                    &deciding.one.id
+                }
                 Action::Replace { one, .. } => &one.id,
                 _ => return Ok(Exit::Fine),
             };
@@ -247,6 +256,12 @@ fn texts(shown: &[Guardrail], context: &mut Context<'_>) -> Result<Exit, CliErro
         writeln!(out, "# {id} version {version}, {mode}, {from}, {at}")?;
         for line in guardrail.text.trim_end().lines() {
             writeln!(out, "{}", plain(line))?;
+        }
+        if let Some(wider) = &guardrail.wider {
+            writeln!(out, "# in shadow, a wider form; `promote {id} --wider` lets it act")?;
+            for line in wider.trim_end().lines() {
+                writeln!(out, "# {}", plain(line))?;
+            }
         }
     }
     Ok(Exit::Fine)

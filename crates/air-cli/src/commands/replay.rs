@@ -110,7 +110,11 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
                 Stream::Session(id) => Some(id),
                 Stream::Incident(_) => None,
             });
-            Some(guard::by_prefix(sessions.collect(), |id| id.as_str(), prefix, "session")?)
+            let found = guard::by_prefix(sessions.collect(), |id| id.as_str(), prefix, "session");
+            Some(found.map_err(|error| CliError::Usage {
+                what: error.to_string(),
+                hint: "`airctl replay --all` names those that there are".to_owned(),
+            })?)
         }
         None => None,
     };

@@ -1,7 +1,11 @@
 //! `airctl resume`: what an ended process left open, and incidents that wait for a person.
 
 use air::Decision;
-use air_core::incident::{Classification, Incident, Phase, State};
+use air_core::{
+    guardrail::Mode,
+    incident::{Classification, Incident, Phase, State},
+    port::GuardrailStore as _,
+};
 use futures::executor::block_on;
 use serde::Serialize;
 
@@ -90,6 +94,9 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
                 guard::by_prefix(all, |record| record.incident.id().as_str(), id, "incident")?;
             let decision = decision(args, &record.incident)?;
             let incident = block_on(air.decide(record.incident.id(), decision))?;
+            if args.dismiss.is_some() {
+                tell_learned(&air, &incident, context)?;
+            }
             vec![item(incident.detection().session.as_str(), &[], Some(&incident), &[])]
         }
         None => block_on(air.resume())?
@@ -113,6 +120,30 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         Format::Human => write(&items, context)?,
     }
     Ok(if open { Exit::Findings } else { Exit::Fine })
+}
+
+/// Says what became of the guardrail that was learned from a dismissed incident.
+fn tell_learned(
+    air: &air::Air,
+    incident: &Incident,
+    context: &mut Context<'_>,
+) -> Result<(), CliError> {
+    let Some(adopted) = incident.adopted() else { return Ok(()) };
+    let current = block_on(air.journal().current())?;
+    let id = &adopted.id;
+    let err = &mut context.streams.err;
+    match current.iter().find(|held| held.id == *id).map(|held| held.mode) {
+        Some(Mode::Retired) => writeln!(
+            err,
+            "guardrail {id} is retired; `airctl guardrails promote {id}` puts it back to use"
+        )?,
+        Some(Mode::Enforce | Mode::Shadow) => writeln!(
+            err,
+            "guardrail {id} stays in force; `airctl guardrails retire {id}` takes it out of use"
+        )?,
+        None => {}
+    }
+    Ok(())
 }
 
 fn item(

@@ -1,20 +1,25 @@
 //! `airctl test`: rules against scripted steps.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+mod coverage;
+mod load;
+mod mutate;
+mod watch;
+
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use air_testkit::{
-    run::Played,
-    suite::{self, Case, Expect},
+    coverage::Coverage,
+    run::{self, Played},
+    suite::{Case, Expect},
 };
 use serde::Serialize;
 
-use crate::{args::Format, context::Context, error::CliError, exit::Exit, rule_files};
+use self::load::{Stamp, Suite, unusable};
+use crate::{args::Format, context::Context, error::CliError, exit::Exit};
 
-/// Run rule tests: Markdown files whose cases have rules, steps and the expected transcript
+/// Run rule tests: Markdown files whose cases have rules, steps, and what is to come of them
 #[derive(Debug, Clone, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Args {
     /// Test files, or directories of them
     #[arg(value_name = "PATH", required = true)]
@@ -22,6 +27,24 @@ pub struct Args {
     /// Write what happens into the files, as what is expected from now on
     #[arg(long)]
     pub update: bool,
+    /// Show which rules and clauses no case exercises
+    #[arg(long)]
+    pub coverage: bool,
+    /// Less coverage than this is a finding
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(..=100))]
+    pub min_coverage: Option<u8>,
+    /// Change the rules in one place at a time, and show which changes no case notices
+    #[arg(long)]
+    pub mutate: bool,
+    /// A smaller share of noticed changes than this is a finding
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(..=100))]
+    pub min_score: Option<u8>,
+    /// How many changes are tried at most; of more, ones that are spread evenly
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    pub max_mutants: usize,
+    /// Run again whenever a test or rule file changes; Ctrl-C ends it
+    #[arg(long, conflicts_with = "update")]
+    pub watch: bool,
 }
 
 #[derive(Serialize)]
@@ -30,6 +53,8 @@ struct Document {
     passed: usize,
     failed: usize,
     failures: Vec<Failure>,
+    coverage: Option<coverage::Summary>,
+    mutation: Option<mutate::Summary>,
 }
 
 #[derive(Serialize)]
@@ -41,41 +66,34 @@ struct Failure {
     actual: String,
 }
 
-/// Runs the tests. One that fails is a finding.
+/// Runs the tests. One that fails is a finding, and so is less than what is asked of coverage or
+/// mutation.
 ///
 /// # Errors
 ///
 /// If a file cannot be read or holds no case, or a case cannot be played.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
-    let mut passed = 0;
-    let mut failures = Vec::new();
-    for path in &args.paths {
-        for file in files(&context.cwd.join(path)).map_err(CliError::file("read", path))? {
-            let shown = file.strip_prefix(&context.cwd).unwrap_or(&file).display().to_string();
-            let text = fs::read_to_string(&file).map_err(CliError::file("read", &file))?;
-            let mut load = |name: &str| load(&file, name);
-            let cases = suite::parse(&text, &mut load)
-                .map_err(|error| unusable(&shown, error.line, &error.message))?;
-            let mut updated = text.clone();
-            // From the end, so that places further up stay where they are.
-            for case in cases.iter().rev() {
-                let played = air_testkit::run::run(case)
-                    .map_err(|error| unusable(&shown, case.line, &error.to_string()))?;
-                match &case.expect {
-                    _ if played.passed => passed += 1,
-                    Expect::Transcript { at, .. } if args.update => {
-                        updated.replace_range(at.clone(), &played.actual);
-                        passed += 1;
-                    }
-                    _ => failures.push(failure(&shown, case, played)),
-                }
-            }
-            if updated != text {
-                fs::write(&file, updated).map_err(CliError::file("write", &file))?;
-            }
-        }
+    if args.watch {
+        return watch::run(args, context);
     }
-    failures.reverse();
+    once(args, context, &mut BTreeMap::new())
+}
+
+/// Runs the tests once. `files` are all that were read, also where it fails.
+fn once(
+    args: &Args,
+    context: &mut Context<'_>,
+    files: &mut BTreeMap<PathBuf, Stamp>,
+) -> Result<Exit, CliError> {
+    let suites = load::suites(&args.paths, &context.cwd, files)?;
+    let measured = args.coverage || args.min_coverage.is_some();
+    let mut coverage = measured.then(Coverage::default);
+    let (mut passed, mut failures) = (0, Vec::new());
+    for suite in &suites {
+        let (right, mut wrong) = play(suite, args.update, coverage.as_mut())?;
+        passed += right;
+        failures.append(&mut wrong);
+    }
     let failed = failures.len();
     if passed + failed == 0 {
         return Err(CliError::Usage {
@@ -85,19 +103,59 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
                 .to_owned(),
         });
     }
+    let coverage = coverage.map(|coverage| coverage::Summary::of(&coverage.rules()));
+    let mutation = match (args.mutate || args.min_score.is_some(), failed) {
+        (true, 0) => Some(mutate::Summary::of(suites, args.max_mutants)),
+        (true, _) => {
+            writeln!(context.streams.err, "note: no rule was changed: a case fails as it is")?;
+            None
+        }
+        (false, _) => None,
+    };
+    let short = |wanted: Option<u8>, reached: Option<f64>| {
+        wanted.is_some_and(|wanted| reached.is_none_or(|reached| reached < f64::from(wanted)))
+    };
+    let finding = failed > 0
+        || short(args.min_coverage, coverage.as_ref().map(|coverage| coverage.percent))
+        || short(args.min_score, mutation.as_ref().map(|mutation| mutation.percent));
+    let document = Document { version: 1, passed, failed, failures, coverage, mutation };
     match context.format {
-        Format::Json => context.json(&Document { version: 1, passed, failed, failures })?,
-        Format::Human => {
-            for failure in &failures {
-                let Failure { file, line, case, expected, actual } = failure;
-                let out = &mut context.streams.out;
-                writeln!(out, "{file}:{line}: `{case}` failed")?;
-                difference(expected, actual, out)?;
+        Format::Json => context.json(&document)?,
+        Format::Human => write(&document, context)?,
+    }
+    Ok(if finding { Exit::Findings } else { Exit::Fine })
+}
+
+/// How many cases of a suite passed, and what failed, in the order of the file.
+fn play(
+    suite: &Suite,
+    update: bool,
+    mut coverage: Option<&mut Coverage>,
+) -> Result<(usize, Vec<Failure>), CliError> {
+    let (mut passed, mut failures) = (0, Vec::new());
+    let mut updated = suite.text.clone();
+    // From the end, so that places further up stay where they are.
+    for case in suite.cases.iter().rev() {
+        let played = match &mut coverage {
+            Some(coverage) => run::run_covered(case, &suite.shown, coverage),
+            None => run::run(case),
+        };
+        let played =
+            played.map_err(|error| unusable(&suite.shown, case.line, &error.to_string()))?;
+        match &case.expect {
+            _ if played.passed => passed += 1,
+            Expect::Transcript { at, .. } if update => {
+                updated.replace_range(at.clone(), &played.actual);
+                passed += 1;
             }
-            writeln!(context.streams.out, "{passed} passed, {failed} failed")?;
+            _ => failures.push(failure(&suite.shown, case, played)),
         }
     }
-    Ok(if failed == 0 { Exit::Fine } else { Exit::Findings })
+    if updated != suite.text {
+        fs::write(&suite.file, updated).map_err(CliError::file("write", &suite.file))?;
+    }
+    failures.reverse();
+    Ok((passed, failures))
 }
 
 fn failure(file: &str, case: &Case, played: Played) -> Failure {
@@ -110,24 +168,19 @@ fn failure(file: &str, case: &Case, played: Played) -> Failure {
     }
 }
 
-/// The rule files that `name` stands for, beside the suite `file`.
-fn load(file: &Path, name: &str) -> Result<Vec<(String, String)>, String> {
-    let base = file.parent().unwrap_or(Path::new("."));
-    let found = rule_files::find_in(base, Path::new(name)).map_err(|error| error.to_string())?;
-    let read = |path: PathBuf| {
-        let text = fs::read_to_string(base.join(&path))
-            .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
-        Ok((path.display().to_string(), text))
-    };
-    found.into_iter().map(read).collect()
-}
-
-fn unusable(file: &str, line: usize, message: &str) -> CliError {
-    CliError::Usage {
-        what: format!("{file}:{line}: {message}"),
-        hint: "a case has rules fenced as `air`, steps as `toml`, and a transcript as `expect`"
-            .to_owned(),
+fn write(document: &Document, context: &mut Context<'_>) -> Result<(), CliError> {
+    let out = &mut context.streams.out;
+    for Failure { file, line, case, expected, actual } in &document.failures {
+        writeln!(out, "{file}:{line}: `{case}` failed")?;
+        difference(expected, actual, out)?;
     }
+    if let Some(coverage) = &document.coverage {
+        coverage.write(out)?;
+    }
+    if let Some(mutation) = &document.mutation {
+        mutation.write(out)?;
+    }
+    Ok(writeln!(out, "{} passed, {} failed", document.passed, document.failed)?)
 }
 
 /// Lines that were expected and lines that came, in order, where they differ.
@@ -154,23 +207,8 @@ fn difference(
     Ok(())
 }
 
-/// The file itself, or the Markdown files below a directory.
-fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
-    if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let mut found = Vec::new();
-    let mut open = vec![path.to_owned()];
-    while let Some(directory) = open.pop() {
-        for entry in fs::read_dir(&directory)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                open.push(entry.path());
-            } else if entry.path().extension().is_some_and(|extension| extension == "md") {
-                found.push(entry.path());
-            }
-        }
-    }
-    found.sort_unstable();
-    Ok(found)
+/// `part` of `whole` in percent; all of nothing is all.
+#[expect(clippy::cast_precision_loss, reason = "counts of cases, not of bytes")]
+fn percent(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 100.0 } else { part as f64 * 100.0 / whole as f64 }
 }

@@ -235,7 +235,7 @@ fn the_step_of_an_incident_is_shown_and_undone() {
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
     let args = ["resume", &id, "--dismiss", "benign", "--workspace", "ws", "--rules", &own];
     let text = said(&command.args(args).output().expect("it runs"));
-    assert!(text.contains("closed"), "{text}");
+    assert!(text.contains("closed") && text.contains("stays in force"), "{text}");
     let text = ends(&undo(dir, &["--incident", &id]), 0);
     assert_eq!(read(dir, "old"), "o\n", "{text}");
     assert!(read(dir, "notes.md").contains("line 5") && dir.join("ws/fine").exists(), "{text}");

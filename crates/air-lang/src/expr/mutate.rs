@@ -40,11 +40,11 @@ pub(crate) fn apply(source: &str, change: &Change) -> String {
     format!("{before}{}{after}", change.by)
 }
 
-fn visit(source: &str, tree: &Tree, whole: bool, all: &mut Vec<Change>) {
+fn visit(source: &str, tree: &Tree, alone: bool, all: &mut Vec<Change>) {
     let text = |part: &Tree| source.get(part.span.clone()).unwrap_or_default();
     let mut add = |what, by: String| all.push(Change { what, span: tree.span.clone(), by });
-    // A chain keeps its place among its neighbours.
-    let kept = |by: String| if whole { by } else { format!("({by})") };
+    // An operand keeps its place among its neighbours.
+    let kept = |by: String| if alone { by } else { format!("({by})") };
     match &tree.node {
         Node::Operator { operator: "&&", operands } => {
             let mut add = |what, by| add(what, kept(by));
@@ -107,7 +107,7 @@ fn visit(source: &str, tree: &Tree, whole: bool, all: &mut Vec<Change>) {
         _ => {}
     }
     for part in tree.parts() {
-        visit(source, part, false, all);
+        visit(source, part, !matches!(tree.node, Node::Operator { .. }), all);
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod ceiling;
 mod classes;
+mod guardrails;
 mod learning;
 mod replay;
 mod siblings;

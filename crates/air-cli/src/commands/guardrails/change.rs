@@ -32,7 +32,17 @@ pub(super) fn run(
         Guardrail { mode, provenance, ..held.clone() }
     };
     let changed = match action {
-        Action::Promote(one) => usable(decided(Mode::Enforce, &one.why))?,
+        Action::Promote { deciding, wider: false } => {
+            usable(decided(Mode::Enforce, &deciding.why))?
+        }
+        Action::Promote { deciding, wider: true } => {
+            let promoted = decided(Mode::Enforce, &deciding.why);
+            let text = held.wider.clone().ok_or_else(|| CliError::Usage {
+                what: format!("{} has no wider form in shadow", held.id),
+                hint: "without `--wider` its own text is promoted".to_owned(),
+            })?;
+            usable(Guardrail { text, wider: None, tried: None, ..promoted })?
+        }
         Action::Shadow(one) => usable(decided(Mode::Shadow, &one.why))?,
         Action::Retire(one) => decided(Mode::Retired, &one.why),
         Action::Rollback { deciding, to } => {
@@ -45,7 +55,7 @@ pub(super) fn run(
         Action::Replace { file, why, .. } => {
             let text = replacement(held, file, context)?;
             let provenance = Provenance::Edited { by, why: redact(why) };
-            Guardrail { text, provenance, ..held.clone() }
+            Guardrail { text, wider: None, tried: None, provenance, ..held.clone() }
         }
         _ => return Ok(Exit::Fine),
     };
