@@ -84,8 +84,10 @@ pub enum Command {
     Incidents(commands::incidents::Args),
     /// Tell the story of one incident
     Explain(commands::explain::Args),
-    /// Show what was learned from incidents
+    /// Show what was learned from incidents, and decide about it
     Guardrails(commands::guardrails::Args),
+    /// Show what rules would have changed in recorded sessions
+    Replay(commands::replay::Args),
     /// Take an incident up that waits for a person, or close it
     Resume(commands::resume::Args),
     /// Take back what a session did to the files

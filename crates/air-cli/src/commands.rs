@@ -9,6 +9,7 @@ pub mod fmt;
 pub mod guardrails;
 pub mod incidents;
 pub mod init;
+pub mod replay;
 pub mod resume;
 pub mod run;
 pub mod store;
@@ -33,6 +34,7 @@ pub fn dispatch(command: Command, context: &mut Context<'_>) -> Result<Exit, Cli
         Command::Incidents(args) => incidents::run(&args, context),
         Command::Explain(args) => explain::run(&args, context),
         Command::Guardrails(args) => guardrails::run(&args, context),
+        Command::Replay(args) => replay::run(&args, context),
         Command::Resume(args) => resume::run(&args, context),
         Command::Undo(args) => undo::run(&args, context),
         Command::Store(args) => store::run(&args, context),

@@ -9,8 +9,9 @@ use std::{
 use air::{Air, Settings};
 use air_core::rule::Rule;
 use air_lang::Parsed;
+use futures::executor::block_on;
 
-use crate::{context::Context, error::CliError, rule_files};
+use crate::{context::Context, error::CliError, play::plain, rule_files};
 
 /// What a command says about the workspace.
 #[derive(Debug, Clone, Default)]
@@ -133,6 +134,24 @@ pub fn open_read_only(context: &Context<'_>, target: &Target) -> Result<Option<A
         return Ok(None);
     }
     Ok(Some(Air::open_read_only(settings, context.config.label_table()?)?))
+}
+
+/// Says on standard error which guardrails cannot be used, and what is in force in their place.
+///
+/// # Errors
+///
+/// If the store cannot be read.
+pub fn tell_faults(air: &Air, context: &mut Context<'_>) -> Result<(), CliError> {
+    for fault in block_on(air.guardrail_faults())? {
+        let id = fault.id.as_str();
+        writeln!(context.streams.err, "warning: {}", plain(&fault.to_string()))?;
+        writeln!(
+            context.streams.err,
+            "hint: `airctl guardrails rollback {id}` or `replace {id} FILE` mends it, `retire {id}` \
+             ends it"
+        )?;
+    }
+    Ok(())
 }
 
 /// All rules of the files, or none: a set with an error is never loaded in part.

@@ -148,7 +148,7 @@ impl Point for BeforeStep {
             RuleKind::Guardrail { hit, .. } => hit,
             RuleKind::Incident { .. } => Hit::Warn,
         });
-        let unknown = undetermined.iter().map(|finding| policy.before(finding.rule.severity));
+        let unknown = undetermined.iter().map(|finding| policy.before(&finding.rule));
         match hits.chain(unknown).max() {
             None => Gate::Allow,
             Some(Hit::Warn) => Gate::Warn,

@@ -23,11 +23,13 @@ pub enum Root {
     Agent,
     /// Identifier of the session.
     Session,
+    /// What the agent means to do, as far as the words of its plan tell.
+    Intents,
     /// What the source code in the call does, as far as parsing tells.
     Code,
     /// The session's last steps.
     History,
-    /// Labelled content the session has read, copied or printed so far.
+    /// Where labelled content has gone in the session so far.
     Taint,
     /// What the tool returned.
     Output,
@@ -43,13 +45,14 @@ pub enum Root {
 
 impl Root {
     /// All roots, in schema order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Tool,
         Self::Args,
         Self::Plan,
         Self::Task,
         Self::Agent,
         Self::Session,
+        Self::Intents,
         Self::Code,
         Self::History,
         Self::Taint,
@@ -69,6 +72,7 @@ impl Root {
             Self::Task => "task",
             Self::Agent => "agent",
             Self::Session => "session",
+            Self::Intents => "intents",
             Self::Code => "code",
             Self::History => "history",
             Self::Taint => "taint",
@@ -104,6 +108,7 @@ impl Root {
             Self::Error => Type::Nullable(&Type::String),
             Self::Args => Type::Map,
             Self::DurationMs => Type::Int,
+            Self::Intents => INTENTS,
             Self::Code => Type::Record(&CODE),
             Self::History => PAST_STEPS,
             Self::Taint => TAINTS,
@@ -227,6 +232,7 @@ impl Record {
 
 const TEXTS: Type = Type::List(&Type::String);
 const PAST_STEPS: Type = Type::List(&Type::Record(&HISTORY));
+const INTENTS: Type = Type::List(&Type::Record(&INTENT));
 const TAINTS: Type = Type::List(&Type::Record(&TAINT));
 
 /// The record `code`.
@@ -239,6 +245,7 @@ pub static CODE: Record = Record {
         ("strings", TEXTS),
         ("paths", TEXTS),
         ("urls", TEXTS),
+        ("operations", Type::List(&Type::Record(&OPERATION))),
         ("flows", Type::List(&Type::Record(&FLOW))),
         ("defects", Type::List(&Type::Record(&DEFECT))),
         ("complete", Type::Bool),
@@ -250,8 +257,36 @@ pub static CALL: Record = Record {
     fields: &[("name", Type::String), ("args", TEXTS), ("line", Type::Int)],
 };
 /// An item of `code.flows`.
-pub static FLOW: Record =
-    Record { name: "flow", fields: &[("source", Type::String), ("sink", Type::String)] };
+pub static FLOW: Record = Record {
+    name: "flow",
+    fields: &[
+        ("source", Type::String),
+        ("source_kind", Type::String),
+        ("labels", TEXTS),
+        ("sink", Type::String),
+        ("sink_kind", Type::String),
+        ("sink_labels", TEXTS),
+        ("line", Type::Int),
+    ],
+};
+/// An item of `code.operations`.
+pub static OPERATION: Record = Record {
+    name: "operation",
+    fields: &[
+        ("activity", Type::String),
+        ("target", Type::String),
+        ("labels", TEXTS),
+        ("via", Type::String),
+        ("detail", Type::Nullable(&Type::String)),
+        ("recursive", Type::Bool),
+        ("line", Type::Int),
+    ],
+};
+/// An item of `intents`.
+pub static INTENT: Record = Record {
+    name: "intent",
+    fields: &[("activity", Type::String), ("labels", TEXTS), ("words", Type::String)],
+};
 /// An item of `code.defects`.
 pub static DEFECT: Record = Record {
     name: "defect",
@@ -271,7 +306,13 @@ pub static HISTORY: Record = Record {
 /// An item of `taint`.
 pub static TAINT: Record = Record {
     name: "taint",
-    fields: &[("digest", Type::String), ("origin", Type::String), ("labels", TEXTS)],
+    fields: &[
+        ("origin", Type::String),
+        ("origin_kind", Type::String),
+        ("labels", TEXTS),
+        ("place", Type::String),
+        ("place_kind", Type::String),
+    ],
 };
 /// The record `effects`.
 pub static EFFECTS: Record = Record {

@@ -15,10 +15,34 @@ pub struct Guardrail {
     pub text: String,
     /// Whether it acts.
     pub mode: Mode,
+    /// A wider form of the rule, as text: evaluated in shadow while this version is enforced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wider: Option<String>,
+    /// On how much it was tried before it was stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tried: Option<Tried>,
     /// Where this version came from.
     pub provenance: Provenance,
     /// When this version was made.
     pub created_at: Timestamp,
+}
+
+/// On how many steps a rule was tried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tried {
+    /// Steps that caused incidents, all of which it holds on.
+    pub incidents: u32,
+    /// Steps that nothing objected to; it holds on none of them.
+    pub benign: u32,
+}
+
+impl Tried {
+    /// The share of benign steps that it holds on is at most this, with 95 % confidence, if future steps
+    /// are like those. With no hit in `n` trials that is the largest `p` with `(1 - p)^n >= 0.05`
+    /// (Clopper and Pearson, 1934).
+    pub fn false_positive_bound(self) -> f64 {
+        if self.benign == 0 { 1.0 } else { 1.0 - 0.05_f64.powf(1.0 / f64::from(self.benign)) }
+    }
 }
 
 /// Whether a guardrail acts on its verdicts.
@@ -40,6 +64,35 @@ impl Mode {
             Self::Shadow => "shadow",
             Self::Enforce => "enforce",
             Self::Retired => "retired",
+        }
+    }
+
+    /// What was done to a guardrail that was given it.
+    pub fn decided(self) -> &'static str {
+        match self {
+            Self::Shadow => "put in shadow",
+            Self::Enforce => "promoted",
+            Self::Retired => "retired",
+        }
+    }
+}
+
+impl Provenance {
+    /// Whether no person wrote its text, in this version.
+    pub fn is_learned(&self) -> bool {
+        !matches!(self, Self::Authored { .. } | Self::Edited { .. })
+    }
+
+    /// The incident that this version answers.
+    pub fn incident(&self) -> Option<&IncidentId> {
+        match self {
+            Self::Synthesized { incident, .. } => Some(incident),
+            Self::Refined { incident, .. } => incident.as_ref(),
+            Self::Authored { .. }
+            | Self::Decided { .. }
+            | Self::Edited { .. }
+            | Self::RolledBack { .. }
+            | Self::Dismissed { .. } => None,
         }
     }
 }
@@ -66,5 +119,33 @@ pub enum Provenance {
         replaces: u32,
         /// The incident that showed the gap, if any.
         incident: Option<IncidentId>,
+    },
+    /// A person decided whether it acts; its text is that of the version before.
+    Decided {
+        /// Who.
+        by: String,
+        /// Why. Redacted.
+        why: String,
+    },
+    /// A person wrote another text in place of the version before.
+    Edited {
+        /// Who.
+        by: String,
+        /// Why. Redacted.
+        why: String,
+    },
+    /// A person went back to an earlier version: its text and mode.
+    RolledBack {
+        /// That version.
+        to: u32,
+        /// Who.
+        by: String,
+        /// Why. Redacted.
+        why: String,
+    },
+    /// The incident that it was learned from was none.
+    Dismissed {
+        /// That incident.
+        incident: IncidentId,
     },
 }

@@ -2,21 +2,29 @@
 //!
 //! Judges, tools, journal and workspace are asynchronous; deciding is not.
 
+mod synthesis;
+
 use std::{future::Future, pin::Pin};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    code::CodeFacts,
+    code::{CodeFacts, Intent},
     effects::Effects,
     guardrail::Guardrail,
     id::{ActionId, CheckpointId, GuardrailId, IncidentId, PayloadId, SessionId, Timestamp},
-    incident::{Incident, IncidentEvent},
+    incident::IncidentEvent,
     outcome::Verdict,
+    place::{Held, Place},
     question::Question,
     session::SessionEvent,
-    step::{Arguments, CompletedStep, Observation, ToolCall},
+    step::{Arguments, Observation, ToolCall},
     value::Value,
+};
+
+pub use self::synthesis::{
+    Harm, PastStep, Proposal, ShadowRecord, Synthesis, SynthesisError, SynthesisRequest,
+    Synthesizer,
 };
 
 /// A boxed future, so that every port is object-safe.
@@ -125,6 +133,20 @@ pub trait Workspace: Send + Sync {
         paths: &'a [String],
     ) -> BoxFuture<'a, Result<String, WorkspaceError>>;
 
+    /// `path` as a tool means it, absolute and without `.` and `..`; by its text alone.
+    fn absolute(&self, path: &str) -> String {
+        crate::place::absolute("/workspace", "/home/agent", path)
+    }
+
+    /// The content of a file as a tool would read it now, for reading code that a call runs. Bounded.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be told.
+    fn source_file(&self, path: &str) -> Result<Vec<u8>, String> {
+        Err(format!("{path} cannot be read here"))
+    }
+
     /// Puts everything back as it was at `to`, with content and mode, and replaces the interpreter.
     /// Idempotent. Says what it restored.
     fn rollback<'a>(
@@ -197,10 +219,41 @@ pub enum WorkspaceError {
     Failed(#[source] Cause),
 }
 
-/// Parses what a call carries as source code. Pure.
+/// Parses what a call carries as source code, and what a plan says in words. Pure.
 pub trait CodeReader: Send + Sync {
-    /// The facts of the call's code-bearing argument; without a language where it has none.
-    fn read(&self, tool: &str, arguments: &Arguments) -> CodeFacts;
+    /// What the call does; without a language where it carries no source. What the source runs or
+    /// builds upon is asked of `around`.
+    fn read(&self, tool: &str, arguments: &Arguments, around: &dyn Surroundings) -> CodeFacts;
+
+    /// What the words of a plan say that will be done.
+    fn intents(&self, plan: &str) -> Vec<Intent>;
+}
+
+/// What a source meets when it runs: files, and what earlier steps left.
+pub trait Surroundings: Send + Sync {
+    /// The content of a file, by its path as the source writes it.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be told.
+    fn file(&self, path: &str) -> Result<Vec<u8>, String>;
+
+    /// What earlier steps put there; nothing, as far as is known.
+    fn held(&self, place: &Place) -> Option<Held>;
+}
+
+/// No earlier step, and no file that can be read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Alone;
+
+impl Surroundings for Alone {
+    fn file(&self, _path: &str) -> Result<Vec<u8>, String> {
+        Err("files cannot be read here".to_owned())
+    }
+
+    fn held(&self, _place: &Place) -> Option<Held> {
+        None
+    }
 }
 
 /// Compiles rule text. Pure.
@@ -218,54 +271,6 @@ pub trait Inspector: Send + Sync {
     /// The fact `state`; [`Value::Unknown`] where it cannot be told.
     fn inspect(&self) -> BoxFuture<'_, Value>;
 }
-
-/// Derives guardrails from incidents.
-pub trait Synthesizer: Send + Sync {
-    /// A guardrail for this incident, parsed and valid.
-    ///
-    /// # Errors
-    ///
-    /// Why none can be derived that holds on the call that caused the incident.
-    fn synthesize<'a>(
-        &'a self,
-        request: SynthesisRequest<'a>,
-    ) -> BoxFuture<'a, Result<Synthesis, SynthesisError>>;
-}
-
-/// What eradication starts from.
-#[derive(Debug, Clone, Copy)]
-pub struct SynthesisRequest<'a> {
-    /// The incident.
-    pub incident: &'a Incident,
-    /// The rule that found it.
-    pub rule: &'a crate::rule::Rule,
-    /// The step that caused it.
-    pub step: &'a CompletedStep,
-    /// What the step's source does.
-    pub code: &'a CodeFacts,
-    /// What the step changed, as detected.
-    pub effects: &'a Effects,
-    /// Earlier steps of this session that no rule objected to: a guardrail must not hold on them.
-    pub benign: &'a [ToolCall],
-    /// Guardrails in force. One that holds already needs no sibling.
-    pub existing: &'a [Guardrail],
-}
-
-/// What a synthesizer proposes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Synthesis {
-    /// Stable across versions.
-    pub id: GuardrailId,
-    /// The rule as text.
-    pub text: String,
-    /// What derived it, with its version.
-    pub by: String,
-}
-
-/// No guardrail could be derived.
-#[derive(Debug, thiserror::Error)]
-#[error("no guardrail: {0}")]
-pub struct SynthesisError(pub String);
 
 /// The durable record. One writer; readers do not wait for it.
 pub trait Journal: Send + Sync {
@@ -376,6 +381,23 @@ pub trait GuardrailStore: Send + Sync {
     ///
     /// [`JournalError::Conflict`] if its number does not follow the last one's.
     fn put<'a>(&'a self, guardrail: &'a Guardrail) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// Last versions that cannot be read: [`Self::current`] has the last one before that can be, or
+    /// nothing of that guardrail.
+    fn damaged(&self) -> BoxFuture<'_, Result<Vec<DamagedGuardrail>, JournalError>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+}
+
+/// A version of a guardrail that is held and cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedGuardrail {
+    /// The guardrail.
+    pub id: GuardrailId,
+    /// The version.
+    pub version: u32,
+    /// Why it cannot be read.
+    pub why: String,
 }
 
 /// A person who can be asked.

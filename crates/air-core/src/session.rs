@@ -69,6 +69,10 @@ pub enum SessionEvent {
         index: u32,
         /// The tool.
         tool: String,
+        /// The step as proposed, as a payload, where it was refused: it is kept nowhere else. Absent
+        /// in the records of versions that did not keep it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<PayloadId>,
         /// What was decided, after any person was asked.
         gate: Gate,
         /// Guardrails that hold.

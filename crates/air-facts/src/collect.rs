@@ -1,8 +1,12 @@
 //! Facts as they are found.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-use air_core::code::{Call, CodeFacts};
+use air_core::{
+    code::{Call, CodeFacts, Flow, Operation},
+    place::{Held, Place, PlaceKind},
+    port::Surroundings,
+};
 
 use crate::words;
 
@@ -12,11 +16,22 @@ const MAX_NESTING: u8 = 4;
 const MAX_SHOWN: usize = 200;
 /// Reasons past this many are counted only.
 const MAX_REASONS: usize = 20;
+/// Files that are asked for while one source is read.
+const MAX_FILES: usize = 32;
+/// Longer texts are not kept for later steps.
+const MAX_LEFT: usize = 1 << 16;
+/// Operations and flows past this many make the facts incomplete.
+const MAX_DONE: usize = 10_000;
 
 /// Gathers the facts of one source and of the sources within it.
-#[derive(Debug)]
-pub(crate) struct Collector {
+pub(crate) struct Collector<'a> {
     facts: CodeFacts,
+    around: &'a dyn Surroundings,
+    /// What the source has put where so far.
+    left: BTreeMap<Place, Held>,
+    operations: HashSet<Operation>,
+    flows: HashSet<Flow>,
+    files: usize,
     seen: HashSet<(Kind, String)>,
     more_reasons: usize,
     nesting: u8,
@@ -34,10 +49,15 @@ enum Kind {
     Reason,
 }
 
-impl Collector {
-    pub(crate) fn new(language: &str) -> Self {
+impl<'a> Collector<'a> {
+    pub(crate) fn new(language: &str, around: &'a dyn Surroundings) -> Self {
         Self {
             facts: CodeFacts { language: Some(language.to_owned()), ..CodeFacts::default() },
+            around,
+            left: BTreeMap::new(),
+            operations: HashSet::new(),
+            flows: HashSet::new(),
+            files: 0,
             seen: HashSet::new(),
             more_reasons: 0,
             nesting: 0,
@@ -49,6 +69,7 @@ impl Collector {
         if self.more_reasons > 0 {
             self.facts.incomplete.push(format!("{} more", self.more_reasons));
         }
+        self.facts.leaves = self.left.into_iter().collect();
         self.facts
     }
 
@@ -69,6 +90,76 @@ impl Collector {
     pub(crate) fn call(&mut self, name: impl Into<String>, args: Vec<String>, line: u32) {
         let line = self.within.unwrap_or(line);
         self.facts.calls.push(Call { name: name.into(), args, line });
+    }
+
+    /// Something that is done to the world. The same again on the same line counts once.
+    pub(crate) fn operation(&mut self, mut operation: Operation) {
+        operation.line = self.within.unwrap_or(operation.line);
+        if self.operations.len() + self.flows.len() >= MAX_DONE {
+            self.incomplete("more is done than is listed");
+        } else if self.operations.insert(operation.clone()) {
+            self.facts.operations.push(operation);
+        }
+    }
+
+    /// What is at each of `sources`, and what it was made from, goes to `sink`.
+    pub(crate) fn flow(&mut self, sources: &[Place], sink: &Place, line: u32) {
+        let line = self.within.unwrap_or(line);
+        for source in self.origins(sources) {
+            let flow = Flow { source, sink: sink.clone(), line };
+            if self.operations.len() + self.flows.len() >= MAX_DONE {
+                self.incomplete("more is done than is listed");
+            } else if flow.source != flow.sink && self.flows.insert(flow.clone()) {
+                self.facts.flows.push(flow);
+            }
+        }
+    }
+
+    /// `places`, and where what they hold comes from.
+    pub(crate) fn origins(&self, places: &[Place]) -> Vec<Place> {
+        let mut all: Vec<Place> = Vec::new();
+        for place in places {
+            let before = self.held(place).unwrap_or_default().sources;
+            // A variable is a way, not where something comes from.
+            let itself = (place.kind != PlaceKind::Variable).then(|| place.clone());
+            for origin in itself.into_iter().chain(before) {
+                if !all.contains(&origin) {
+                    all.push(origin);
+                }
+            }
+        }
+        all
+    }
+
+    /// What is there by now: by this source, or else by earlier steps.
+    pub(crate) fn held(&self, place: &Place) -> Option<Held> {
+        self.left.get(place).cloned().or_else(|| self.around.held(place))
+    }
+
+    /// From here on, `place` holds that.
+    pub(crate) fn leave(&mut self, place: Place, mut held: Held) {
+        if held.text.as_ref().is_some_and(|text| text.len() > MAX_LEFT) {
+            held.text = None;
+        }
+        self.left.insert(place, held);
+    }
+
+    /// The text of a file that the source runs.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not known.
+    pub(crate) fn file(&mut self, path: &str) -> Result<String, String> {
+        let written = self.held(&Place::new(PlaceKind::File, path)).and_then(|held| held.text);
+        if let Some(text) = written {
+            return Ok(text);
+        }
+        if self.files == MAX_FILES {
+            return Err("more files are run than are read".to_owned());
+        }
+        self.files += 1;
+        let bytes = self.around.file(path)?;
+        String::from_utf8(bytes).map_err(|_| "it is no text".to_owned())
     }
 
     pub(crate) fn import(&mut self, name: &str) {

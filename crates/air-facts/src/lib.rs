@@ -7,6 +7,7 @@
 
 mod collect;
 mod escape;
+pub mod intent;
 pub mod labels;
 pub mod python;
 mod reader;

@@ -6,7 +6,7 @@ mod names;
 
 use std::ops::ControlFlow;
 
-use air_core::code::CodeFacts;
+use air_core::{code::CodeFacts, port::Surroundings};
 use tree_sitter::Node;
 
 use crate::{
@@ -17,8 +17,8 @@ use literal::{Literal, literal};
 use names::{Bindings, Name};
 
 /// What `source` does.
-pub fn read(source: &str) -> CodeFacts {
-    let mut out = Collector::new("python");
+pub fn read(source: &str, around: &dyn Surroundings) -> CodeFacts {
+    let mut out = Collector::new("python", around);
     collect(source, &mut out);
     out.finish()
 }

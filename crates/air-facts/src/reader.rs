@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use air_core::{code::CodeFacts, port::CodeReader, step::Arguments};
+use air_core::{
+    code::{CodeFacts, Intent},
+    port::{CodeReader, Surroundings},
+    step::Arguments,
+};
 
 use crate::{python, shell};
 
@@ -56,7 +60,7 @@ impl CodeParser {
     }
 
     /// The facts of the call's code-bearing argument; without a language where it has none.
-    pub fn read(&self, tool: &str, arguments: &Arguments) -> CodeFacts {
+    pub fn read(&self, tool: &str, arguments: &Arguments, around: &dyn Surroundings) -> CodeFacts {
         let carriers = self.tools.get(tool).map(Vec::as_slice).unwrap_or_default();
         let mut facts = CodeFacts::default();
         let mut mentioned = Vec::new();
@@ -64,8 +68,8 @@ impl CodeParser {
         for (name, carries) in carriers {
             let value = arguments.get(name);
             match (carries, value.map(|value| value.as_str())) {
-                (Carries::Python, Some(Some(source))) => facts = python::read(source),
-                (Carries::Shell, Some(Some(source))) => facts = shell::read(source),
+                (Carries::Python, Some(Some(source))) => facts = python::read(source, around),
+                (Carries::Shell, Some(Some(source))) => facts = shell::read(source, around),
                 (Carries::Path, Some(Some(path))) => mentioned.push(path.to_owned()),
                 (_, Some(None)) => wrong.push(format!("argument `{name}` is no text")),
                 // A path may have a default; source has none.
@@ -80,8 +84,12 @@ impl CodeParser {
 }
 
 impl CodeReader for CodeParser {
-    fn read(&self, tool: &str, arguments: &Arguments) -> CodeFacts {
-        Self::read(self, tool, arguments)
+    fn read(&self, tool: &str, arguments: &Arguments, around: &dyn Surroundings) -> CodeFacts {
+        Self::read(self, tool, arguments, around)
+    }
+
+    fn intents(&self, plan: &str) -> Vec<Intent> {
+        crate::intent::read(plan)
     }
 }
 

@@ -5,7 +5,7 @@ mod word;
 
 use std::ops::ControlFlow;
 
-use air_core::code::CodeFacts;
+use air_core::{code::CodeFacts, port::Surroundings};
 use tree_sitter::Node;
 
 use crate::{
@@ -16,8 +16,8 @@ pub(crate) use run::command;
 pub(crate) use word::Word;
 
 /// What `source` does.
-pub fn read(source: &str) -> CodeFacts {
-    let mut out = Collector::new("shell");
+pub fn read(source: &str, around: &dyn Surroundings) -> CodeFacts {
+    let mut out = Collector::new("shell", around);
     collect(source, &mut out);
     out.finish()
 }

@@ -8,7 +8,10 @@ use std::{
 use air_core::{
     guardrail::Guardrail,
     id::{GuardrailId, PayloadId, Timestamp},
-    port::{BoxFuture, Durability, GuardrailStore, Journal, JournalError, Record, Stream},
+    port::{
+        BoxFuture, DamagedGuardrail, Durability, GuardrailStore, Journal, JournalError, Record,
+        Stream,
+    },
 };
 use rusqlite::Connection;
 use serde::de::DeserializeOwned;
@@ -18,7 +21,7 @@ use crate::{
     error::{OpenError, StoreError},
     key::{self, Key},
     open,
-    store::{self, GUARDRAIL_FORMAT, RECORD_VERSION, Row, Stored},
+    store::{self, GUARDRAIL_FORMAT, RECORD_VERSION, Row, Stored, StoredGuardrail},
     stream::{parse_stream, stream_name},
     writer::{Job, Writer},
 };
@@ -172,10 +175,24 @@ impl SqliteJournal {
         })
     }
 
-    fn guardrails(&self, id: Option<&GuardrailId>) -> Result<Vec<Guardrail>, JournalError> {
-        let stored = self.read_with(|conn| store::guardrails(conn, id.map(GuardrailId::as_str)))?;
-        stored.iter().map(|one| self.parse(one, GUARDRAIL_FORMAT, "a guardrail")).collect()
+    /// The versions of one guardrail that can be read, oldest first.
+    fn versions(&self, id: &str) -> Result<Vec<Guardrail>, JournalError> {
+        let stored = self.read_with(|conn| store::guardrails(conn, Some(id)))?;
+        Ok(stored.iter().filter_map(|one| guardrail(one).ok()).collect())
     }
+}
+
+/// A version of a guardrail.
+fn guardrail(stored: &StoredGuardrail) -> Result<Guardrail, String> {
+    if stored.format > i64::from(GUARDRAIL_FORMAT) {
+        return Err("a newer version of air wrote it; upgrade air".to_owned());
+    }
+    let read: Guardrail = serde_json::from_str(&stored.body)
+        .map_err(|error| format!("its record is damaged ({error}); restore a backup"))?;
+    if read.id.as_str() != stored.id || read.version != stored.version {
+        return Err("its record is that of another version; restore a backup".to_owned());
+    }
+    Ok(read)
 }
 
 fn to_json(value: &impl serde::Serialize) -> Result<String, JournalError> {
@@ -260,14 +277,36 @@ impl Journal for SqliteJournal {
 
 impl GuardrailStore for SqliteJournal {
     fn current(&self) -> BoxFuture<'_, Result<Vec<Guardrail>, JournalError>> {
-        Box::pin(async move { self.guardrails(None) })
+        Box::pin(async move {
+            let last = self.read_with(|conn| store::guardrails(conn, None))?;
+            let mut current = Vec::new();
+            for stored in last {
+                match guardrail(&stored) {
+                    Ok(guardrail) => current.push(guardrail),
+                    Err(_) => current.extend(self.versions(&stored.id)?.pop()),
+                }
+            }
+            Ok(current)
+        })
     }
 
     fn history<'a>(
         &'a self,
         id: &'a GuardrailId,
     ) -> BoxFuture<'a, Result<Vec<Guardrail>, JournalError>> {
-        Box::pin(async move { self.guardrails(Some(id)) })
+        Box::pin(async move { self.versions(id.as_str()) })
+    }
+
+    fn damaged(&self) -> BoxFuture<'_, Result<Vec<DamagedGuardrail>, JournalError>> {
+        Box::pin(async move {
+            let last = self.read_with(|conn| store::guardrails(conn, None))?;
+            let damaged = last.iter().filter_map(|stored| {
+                let why = guardrail(stored).err()?;
+                let (id, version) = (stored.id.as_str().into(), stored.version);
+                Some(DamagedGuardrail { id, version, why })
+            });
+            Ok(damaged.collect())
+        })
     }
 
     fn put<'a>(&'a self, guardrail: &'a Guardrail) -> BoxFuture<'a, Result<(), JournalError>> {

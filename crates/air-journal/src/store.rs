@@ -12,7 +12,7 @@ use crate::{
 pub const RECORD_VERSION: u32 = 1;
 
 /// Format version of a guardrail's body.
-pub const GUARDRAIL_FORMAT: u32 = 1;
+pub const GUARDRAIL_FORMAT: u32 = 2;
 
 /// One record to be written.
 #[derive(Debug)]
@@ -147,18 +147,36 @@ pub(crate) fn put_guardrail(
     Ok(())
 }
 
+/// One version of a guardrail as it was written, in the format of its version of air.
+#[derive(Debug)]
+pub(crate) struct StoredGuardrail {
+    pub(crate) id: String,
+    pub(crate) version: u32,
+    pub(crate) format: i64,
+    /// What is no text is empty.
+    pub(crate) body: String,
+}
+
 /// The versions of one guardrail, or the last version of each, oldest first.
-pub(crate) fn guardrails(conn: &Connection, id: Option<&str>) -> Result<Vec<Stored>, StoreError> {
-    let read =
-        |row: &rusqlite::Row<'_>| Ok(Stored { at: 0, version: row.get(0)?, body: row.get(1)? });
+pub(crate) fn guardrails(
+    conn: &Connection,
+    id: Option<&str>,
+) -> Result<Vec<StoredGuardrail>, StoreError> {
+    let read = |row: &rusqlite::Row<'_>| {
+        let (id, version) = (row.get(0)?, row.get(1)?);
+        let format = row.get(2).unwrap_or(i64::MAX);
+        Ok(StoredGuardrail { id, version, format, body: row.get(3).unwrap_or_default() })
+    };
     let found = match id {
         Some(id) => conn
-            .prepare_cached("SELECT format, body FROM guardrails WHERE id = ?1 ORDER BY version")?
+            .prepare_cached(
+                "SELECT id, version, format, body FROM guardrails WHERE id = ?1 ORDER BY version",
+            )?
             .query_map([id], read)?
             .collect::<Result<_, _>>()?,
         None => conn
             .prepare_cached(
-                "SELECT g.format, g.body FROM guardrails g
+                "SELECT g.id, g.version, g.format, g.body FROM guardrails g
                  JOIN (SELECT id, min(seq) AS first, max(version) AS last FROM guardrails GROUP BY id) a
                    ON a.id = g.id AND a.last = g.version
                  ORDER BY a.first",

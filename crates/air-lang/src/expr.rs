@@ -11,12 +11,14 @@ mod eval;
 mod functions;
 mod ir;
 mod lower;
+pub(crate) mod mutate;
 mod needs;
 mod ops;
 mod parse;
 mod path;
 mod scan;
 mod template;
+mod tree;
 mod ty;
 
 use std::sync::Arc;
@@ -29,6 +31,7 @@ use air_core::{
     value::Value,
 };
 
+pub use self::tree::{Node as TreeNode, Tree, tree};
 use self::{eval::Evaluator, ir::Node, lower::Lowered, ty::Ty};
 
 /// When a condition is asked.
@@ -84,6 +87,25 @@ pub fn compile(source: &str, moment: Moment) -> Result<Arc<dyn Condition>, Vec<E
     }
     let (places, requires) = (needs::places(&node), needs::requirement(&node));
     Ok(Arc::new(Compiled { source: source.into(), node, reads, places, requires }))
+}
+
+/// The parts of a condition that are joined by `||` on the outermost level, each on one line. One part
+/// where there is no such `||`; none where the text is no expression, or would not be the same on one
+/// line.
+pub fn alternatives(source: &str) -> Vec<String> {
+    let Ok(scan) = scan::scan(source) else { return Vec::new() };
+    let ors: &[usize] = if scan.is_ternary { &[] } else { &scan.ors };
+    let starts = std::iter::once(0).chain(ors.iter().map(|at| at + 2));
+    let ends = ors.iter().copied().chain([source.len()]);
+    let parts = starts.zip(ends).filter_map(|(start, end)| source.get(start..end));
+    let one_line = |part: &str| {
+        let lines: Vec<&str> = part.lines().map(str::trim).collect();
+        let is_safe =
+            lines.len() == 1 || !["//", "\"\"\"", "'''"].iter().any(|it| part.contains(it));
+        let line = lines.join(" ").trim().to_owned();
+        (is_safe && !line.is_empty()).then_some(line)
+    };
+    parts.filter_map(one_line).collect()
 }
 
 /// Compiles the arguments of a `call` action: a JSON object whose texts may hold `${CEL}`, one

@@ -6,9 +6,11 @@
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod diagnostic;
+pub mod export;
 pub mod expr;
 mod format;
 mod lower;
+mod mutate;
 mod parsed;
 mod reader;
 mod respond;
@@ -17,6 +19,7 @@ pub mod syntax;
 
 pub use diagnostic::{Code, Diagnostic, Position, Report, Severity, render};
 pub use format::format;
+pub use mutate::{Mutant, mutants};
 pub use parsed::{MAX_FILE_BYTES, Parsed, parse, parse_bytes};
 pub use reader::LangRules;
 pub use set::{SetError, rule_set};

@@ -1,12 +1,18 @@
 //! Collects facts on demand. A fact that cannot be had is supplied as unknown, with the reason.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, OnceLock},
+};
 
 use air_core::{
-    code::CodeFacts,
+    code::{CodeFacts, Intent},
     effects::{Effects, Observed},
     fact::{Facts, PathLabels, Root, Roots},
     id::{CheckpointId, SessionId},
+    memory::Memory,
+    place::{Held, Place, PlaceKind},
+    port::{Surroundings, Workspace},
     step::{CompletedStep, Observation, ProposedStep},
     value::Value,
 };
@@ -21,36 +27,58 @@ const HISTORY_OUTPUT_BYTES: usize = 4096;
 /// The session's last steps, oldest first.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
-    steps: VecDeque<(ProposedStep, Option<Observation>, Effects)>,
+    steps: VecDeque<Past>,
+    memory: Memory,
     forgotten: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Past {
+    step: ProposedStep,
+    observation: Option<Observation>,
+    effects: Effects,
 }
 
 impl History {
     /// The history lacks something from now on, and says so.
     pub(crate) fn forget(&mut self) {
         self.forgotten = true;
+        self.memory.forget();
     }
 
-    pub(crate) fn push(&mut self, step: &CompletedStep, effects: Effects) {
+    /// Where contents have gone so far.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// What the source of a past step did. Files that it ran may be others by now.
+    pub(crate) fn read(&self, ports: &Ports, step: &ProposedStep) -> Arc<CodeFacts> {
+        let around = Around { workspace: &*ports.workspace, memory: &self.memory };
+        Arc::new(ports.code.read(&step.call.tool, &step.call.arguments, &around))
+    }
+
+    pub(crate) fn push(
+        &mut self,
+        step: &CompletedStep,
+        effects: Effects,
+        code: &CodeFacts,
+        workspace: &dyn Workspace,
+    ) {
+        self.memory.observe(code, &effects, |path| workspace.absolute(path));
         let mut observation = step.observation.clone();
         if let Some(observation) = &mut observation {
             let cut = observation.content.floor_char_boundary(HISTORY_OUTPUT_BYTES);
             observation.content.truncate(cut);
         }
-        self.steps.push_back((step.proposed.clone(), observation, effects));
+        self.steps.push_back(Past { step: step.proposed.clone(), observation, effects });
         if self.steps.len() > HISTORY_STEPS {
             self.steps.pop_front();
             self.forgotten = true;
         }
     }
 
-    /// The calls of past steps.
-    pub(crate) fn calls(&self) -> Vec<air_core::step::ToolCall> {
-        self.steps.iter().map(|(step, ..)| step.call.clone()).collect()
-    }
-
     fn to_value(&self, labels: &dyn PathLabels) -> Value {
-        let steps = self.steps.iter().map(|(step, observation, effects)| {
+        let steps = self.steps.iter().map(|Past { step, observation, effects, .. }| {
             let output = observation.as_ref().map_or_else(
                 || Value::unknown("the output was not seen"),
                 |observation| Value::from(observation.content.as_str()),
@@ -84,6 +112,28 @@ pub(crate) struct Scene<'a> {
     pub(crate) step: &'a ProposedStep,
     /// After the step: what came back, and what to compare with.
     pub(crate) after: Option<(&'a Option<Observation>, &'a CheckpointId)>,
+    /// Read once, when it is first asked for.
+    pub(crate) code: OnceLock<Arc<CodeFacts>>,
+}
+
+/// What the step's source meets.
+struct Around<'a> {
+    workspace: &'a dyn Workspace,
+    memory: &'a Memory,
+}
+
+impl Surroundings for Around<'_> {
+    fn file(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.workspace.source_file(path)
+    }
+
+    fn held(&self, place: &Place) -> Option<Held> {
+        if place.kind == PlaceKind::File {
+            let path = Place::new(PlaceKind::File, self.workspace.absolute(&place.name));
+            return self.memory.held(&path).cloned();
+        }
+        self.memory.held(place).cloned()
+    }
 }
 
 impl Scene<'_> {
@@ -108,9 +158,13 @@ impl Scene<'_> {
             Root::Task => Value::from(self.task),
             Root::Agent => Value::from(self.agent),
             Root::Session => Value::from(self.session.as_str()),
-            Root::Code => self.code().to_value(),
+            Root::Intents => {
+                let intents = self.ports.code.intents(&self.step.plan);
+                Value::list(intents.iter().map(Intent::to_value))
+            }
+            Root::Code => self.code().to_value(labels),
             Root::History => self.history.to_value(labels),
-            Root::Taint => Value::list_with([], Some("labelled content is not tracked here")),
+            Root::Taint => self.history.memory().to_value(labels),
             Root::Output => self.observed(|seen| Value::from(seen.content.as_str())),
             Root::Error => self.observed(|seen| Value::optional(seen.error.as_deref())),
             Root::DurationMs => self
@@ -135,15 +189,19 @@ impl Scene<'_> {
         }
     }
 
-    pub(crate) fn code(&self) -> CodeFacts {
-        self.ports.code.read(&self.step.call.tool, &self.step.call.arguments)
+    pub(crate) fn code(&self) -> &Arc<CodeFacts> {
+        self.code.get_or_init(|| {
+            let around =
+                Around { workspace: &*self.ports.workspace, memory: self.history.memory() };
+            let call = &self.step.call;
+            Arc::new(self.ports.code.read(&call.tool, &call.arguments, &around))
+        })
     }
 
     /// What differs between `checkpoint` and now. Where that cannot be told, every list is
     /// incomplete, so that absence in it proves nothing.
     pub(crate) async fn effects(&self, checkpoint: &CheckpointId) -> Effects {
-        let mentioned = self.code().paths;
-        match self.ports.workspace.effects(checkpoint, &mentioned).await {
+        match self.ports.workspace.effects(checkpoint, &self.code().paths).await {
             Ok(effects) => effects,
             Err(error) => {
                 let why = error.to_string();

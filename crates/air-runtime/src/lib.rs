@@ -4,13 +4,18 @@
 //! Start at [`Session`]. It knows ports only: no judge, store or sandbox in particular.
 
 mod decide;
+mod engine;
+mod eradicate;
 mod facts;
+mod incident;
 mod plan;
 mod ports;
+pub mod replay;
 mod respond;
 mod resume;
 mod session;
 
+pub use engine::{GuardrailFault, LoadedGuardrails, load_guardrails};
 pub use ports::Ports;
 pub use resume::{Attention, Decision};
 pub use session::{GateReply, Opening, ReviewReply, RuntimeError, Session, Ticket};

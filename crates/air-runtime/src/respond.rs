@@ -1,17 +1,14 @@
 //! Does what an incident asks for, journals first, and verifies each phase on fresh facts.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use air_core::{
     effects::{Change, Effects},
     fact::{Facts, Root, Roots},
-    guardrail::{Guardrail, Mode, Provenance},
     id::IncidentId,
-    incident::{
-        Action, Adopted, Directive, Exhibit, Incident, IncidentEvent, Input, Phase, PlannedAction,
-    },
+    incident::{Action, Directive, Exhibit, Incident, IncidentEvent, Input, Phase, PlannedAction},
     outcome::{Outcome, Verdict},
-    port::{Durability, Event, Record, Stream, SynthesisRequest},
+    port::{Durability, Event, Record, Stream},
     question::QuestionKind,
     requirement::Place,
     rule::{Rule, RuleKind},
@@ -21,6 +18,7 @@ use air_core::{
 use crate::{
     Ports,
     decide::judge,
+    eradicate,
     facts::{History, Scene},
     session::RuntimeError,
 };
@@ -43,10 +41,10 @@ pub(crate) struct Context<'a> {
 }
 
 /// An incident with all that its journal refers to.
-struct Case {
-    rules: Vec<Arc<Rule>>,
-    step: CompletedStep,
-    effects: Effects,
+pub(crate) struct Case {
+    pub(crate) rules: Vec<Arc<Rule>>,
+    pub(crate) step: CompletedStep,
+    pub(crate) effects: Effects,
 }
 
 /// Reads an incident from the journal.
@@ -94,7 +92,7 @@ pub(crate) async fn drive(
                 record(ports, &mut incident, input).await?;
             }
             Directive::Eradicate => {
-                let input = case.eradicate(ports, context, &incident).await;
+                let input = eradicate::eradicate(&case, ports, context, &incident).await;
                 record(ports, &mut incident, input).await?;
             }
             Directive::Settle => record(ports, &mut incident, Input::Settle).await?,
@@ -247,6 +245,7 @@ impl Case {
             history: context.history,
             step: &self.step.proposed,
             after: Some((&self.step.observation, &detection.checkpoint)),
+            code: OnceLock::new(),
         };
         match phase {
             Phase::Containment => self.stopped(&scene, incident).await,
@@ -332,62 +331,6 @@ impl Case {
             });
         }
         Verdict::by_condition(outcome, proof.join("; "))
-    }
-
-    async fn eradicate(&self, ports: &Ports, context: &Context<'_>, incident: &Incident) -> Input {
-        let Some(synthesizer) = &ports.synthesizer else {
-            return Input::SynthesisOff;
-        };
-        let existing = match ports.guardrails.current().await {
-            Ok(existing) => existing,
-            Err(error) => return Input::SynthesisFailed(error.to_string()),
-        };
-        // A crash between storing a guardrail and journaling it leaves it stored.
-        let ours = existing.iter().find(|guardrail| {
-            matches!(&guardrail.provenance, Provenance::Synthesized { incident: of, .. } if of == incident.id())
-        });
-        if let Some(guardrail) = ours {
-            let (id, version) = (guardrail.id.clone(), guardrail.version);
-            return Input::Adopted(Adopted { id, version });
-        }
-        let Some(rule) = self.rules.first() else {
-            return Input::SynthesisFailed("no rule leads the incident".into());
-        };
-        let call = &self.step.proposed.call;
-        let code = ports.code.read(&call.tool, &call.arguments);
-        let benign = context.history.calls();
-        let request = SynthesisRequest {
-            incident,
-            rule,
-            step: &self.step,
-            code: &code,
-            effects: &self.effects,
-            benign: &benign,
-            existing: &existing,
-        };
-        let synthesis = match synthesizer.synthesize(request).await {
-            Ok(synthesis) => synthesis,
-            Err(error) => return Input::SynthesisFailed(error.to_string()),
-        };
-        // What cannot be read back would stop every later session from starting.
-        if let Err(why) = ports.rules.rule(&synthesis.text) {
-            return Input::SynthesisFailed(format!("the guardrail does not parse: {why}"));
-        }
-        let guardrail = Guardrail {
-            id: synthesis.id,
-            version: 1,
-            text: synthesis.text,
-            mode: Mode::Enforce,
-            provenance: Provenance::Synthesized {
-                incident: incident.id().clone(),
-                by: synthesis.by,
-            },
-            created_at: ports.clock.now(),
-        };
-        match ports.guardrails.put(&guardrail).await {
-            Ok(()) => Input::Adopted(Adopted { id: guardrail.id, version: guardrail.version }),
-            Err(error) => Input::SynthesisFailed(error.to_string()),
-        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! Goes on where a process ended: open steps are examined, incidents are driven to their rest.
 
+use std::sync::OnceLock;
+
 use air_core::{
+    guardrail::{Guardrail, Mode, Provenance},
     id::{IncidentId, SessionId},
     incident::{Classification, Incident, Input, Phase},
     port::{Event, Stream},
@@ -10,9 +13,10 @@ use air_core::{
 
 use crate::{
     Ports,
+    engine::engine,
     facts::History,
     respond::{self, Context, Until},
-    session::{Opening, ReviewReply, RuntimeError, Session, Ticket, engine},
+    session::{Opening, ReviewReply, RuntimeError, Session, Ticket},
 };
 
 /// What became of a session that was resumed.
@@ -40,7 +44,10 @@ pub enum Decision {
 }
 
 /// The reviewed steps, as far as their payloads were not erased.
-async fn history(ports: &Ports, events: &[SessionEvent]) -> Result<History, RuntimeError> {
+pub(crate) async fn history(
+    ports: &Ports,
+    events: &[SessionEvent],
+) -> Result<History, RuntimeError> {
     let mut history = History::default();
     for event in events {
         let SessionEvent::StepReviewed { done, .. } = event else { continue };
@@ -49,7 +56,8 @@ async fn history(ports: &Ports, events: &[SessionEvent]) -> Result<History, Runt
         match step {
             Some((step, effects)) => {
                 let step: CompletedStep = step;
-                history.push(&step, effects);
+                let code = history.read(ports, &step.proposed);
+                history.push(&step, effects, &code, &*ports.workspace);
             }
             None => history.forget(),
         }
@@ -88,13 +96,16 @@ impl Session {
         }
         let history = history(&ports, &events).await?;
         let task = ports.journal.payload(task).await?.unwrap_or_default();
+        let (engine, faults) = engine(&ports, opening.rules, opening.policy).await?;
         Ok(Self {
-            engine: engine(&ports, opening.rules, opening.policy).await?,
+            engine,
+            faults,
             machine,
             task: String::from_utf8_lossy(&task).into_owned(),
             agent: agent.clone(),
             history,
             publication: None,
+            mistaken: Vec::new(),
             id,
             ports,
         })
@@ -149,6 +160,10 @@ impl Session {
     ) -> Result<Incident, RuntimeError> {
         let mut incident = respond::load(&self.ports, id).await?;
         let retry = matches!(decision, Decision::Retry(_));
+        // First, so that a crash in between leaves the decision to be made again.
+        if decision == Decision::Dismiss(Classification::FalsePositive) {
+            self.retire_learned(&incident).await?;
+        }
         let input = match decision {
             Decision::Retry(phase) => Input::Resume(phase),
             Decision::Dismiss(classification) => Input::Dismiss(classification),
@@ -164,6 +179,31 @@ impl Session {
         self.drive(id, Until::Rest).await
     }
 
+    /// What was learned from an incident that was none must not block anything. A guardrail that has
+    /// been changed since is somebody's decision, and stays.
+    async fn retire_learned(&self, incident: &Incident) -> Result<(), RuntimeError> {
+        let Some(adopted) = incident.adopted() else { return Ok(()) };
+        let current = self.ports.guardrails.current().await?;
+        let Some(learned) = current.into_iter().find(|held| held.id == adopted.id) else {
+            return Ok(());
+        };
+        let from_it = matches!(
+            &learned.provenance,
+            Provenance::Synthesized { incident: from, .. } if from == incident.id()
+        );
+        if learned.mode == Mode::Retired || !from_it {
+            return Ok(());
+        }
+        let retired = Guardrail {
+            version: learned.version + 1,
+            mode: Mode::Retired,
+            provenance: Provenance::Dismissed { incident: incident.id().clone() },
+            created_at: self.ports.clock.now(),
+            ..learned
+        };
+        Ok(self.ports.guardrails.put(&retired).await?)
+    }
+
     async fn examine(&mut self, index: u32) -> Result<ReviewReply, RuntimeError> {
         let broken = |why: String| RuntimeError::Broken { subject: format!("step {index}"), why };
         let Some(open) = self.machine.open_steps().get(&index).cloned() else {
@@ -173,7 +213,16 @@ impl Session {
         let payload = payload.ok_or_else(|| broken("it was erased".into()))?;
         let step: ProposedStep =
             serde_json::from_slice(&payload).map_err(|error| broken(error.to_string()))?;
-        self.after_step(Ticket { step, checkpoint: open.checkpoint }, None).await
+        self.after_step(
+            Ticket {
+                step,
+                checkpoint: open.checkpoint,
+                code: OnceLock::new(),
+                foretold: Vec::new(),
+            },
+            None,
+        )
+        .await
     }
 
     /// The incident that was already detected for a step, if any.

@@ -1,19 +1,17 @@
 //! One host session: `before_step`, `after_step`, `idle`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use air_core::{
-    effects::Effects,
+    code::CodeFacts,
     engine::Engine,
     evaluation::{Decided, Finding, FindingRecord, Gate, Review},
-    fact::{Facts, Root, Roots},
-    guardrail::Mode,
-    id::{CallId, CheckpointId, IncidentId, SessionId},
-    incident::{Detection, Incident, IncidentEvent, TransitionError},
+    id::{CallId, CheckpointId, RuleName, SessionId},
+    incident::{Incident, TransitionError},
     policy::FailPolicy,
     port::{Durability, Event, JournalError, Publication, Record, Stream, WorkspaceError},
     rule::Rule,
-    ruleset::{DuplicateRuleError, Entry, RuleSet},
+    ruleset::DuplicateRuleError,
     session::{self, SessionEvent, Status},
     step::{Arguments, CompletedStep, Observation, ProposedStep, ToolCall},
 };
@@ -21,9 +19,10 @@ use air_core::{
 use crate::{
     Ports,
     decide::{decide, payload, records, refusal},
+    engine::{GuardrailFault, engine},
+    eradicate,
     facts::{History, Scene},
-    plan,
-    respond::{self, Until},
+    respond::Until,
 };
 
 /// A session could not go on. What was journaled stays; resume it.
@@ -36,14 +35,6 @@ pub enum RuntimeError {
     /// The workspace failed before the call: nothing may run that cannot be undone.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// A learned guardrail does not parse.
-    #[error("guardrail `{id}` cannot be read: {why}")]
-    Guardrail {
-        /// The guardrail.
-        id: air_core::id::GuardrailId,
-        /// What is wrong with it.
-        why: String,
-    },
     /// Two rules share a name.
     #[error(transparent)]
     Duplicate(#[from] DuplicateRuleError),
@@ -87,6 +78,10 @@ pub struct Ticket {
     pub step: ProposedStep,
     /// The state before it.
     pub checkpoint: CheckpointId,
+    /// What its source does, where that was read already.
+    pub(crate) code: OnceLock<Arc<CodeFacts>>,
+    /// Guardrails in shadow that hold on it.
+    pub(crate) foretold: Vec<RuleName>,
 }
 
 /// Whether a call may run.
@@ -130,33 +125,9 @@ pub struct Session {
     pub(crate) machine: session::Session,
     pub(crate) history: History,
     pub(crate) publication: Option<Publication>,
-}
-
-/// The authored rules and the guardrails in force.
-///
-/// # Errors
-///
-/// If the store cannot be read, a guardrail does not parse, or two rules share a name.
-pub(crate) async fn engine(
-    ports: &Ports,
-    rules: Vec<Rule>,
-    policy: FailPolicy,
-) -> Result<Engine, RuntimeError> {
-    let authored =
-        rules.into_iter().map(|rule| Entry { rule: Arc::new(rule), mode: Mode::Enforce });
-    let mut entries: Vec<Entry> = authored.collect();
-    for guardrail in ports.guardrails.current().await? {
-        if guardrail.mode == Mode::Retired {
-            continue;
-        }
-        let rule = ports
-            .rules
-            .rule(&guardrail.text)
-            .map_err(|why| RuntimeError::Guardrail { id: guardrail.id, why })?;
-        entries.push(Entry { rule: Arc::new(rule), mode: guardrail.mode });
-    }
-    let engine = Engine::new(RuleSet::new(entries)?, policy);
-    Ok(if ports.judge.is_some() { engine.judged() } else { engine })
+    /// Wider forms that have held on steps that nothing objected to.
+    pub(crate) mistaken: Vec<RuleName>,
+    pub(crate) faults: Vec<GuardrailFault>,
 }
 
 impl Session {
@@ -166,7 +137,7 @@ impl Session {
     ///
     /// If the rules cannot be loaded whole or the journal cannot be written.
     pub async fn open(ports: Ports, opening: Opening) -> Result<Self, RuntimeError> {
-        let engine = engine(&ports, opening.rules, opening.policy).await?;
+        let (engine, faults) = engine(&ports, opening.rules, opening.policy).await?;
         let task = ports.journal.put_payload(opening.task.as_bytes()).await?;
         let mut session = Self {
             engine,
@@ -176,6 +147,8 @@ impl Session {
             machine: session::Session::default(),
             history: History::default(),
             publication: None,
+            mistaken: Vec::new(),
+            faults,
             ports,
         };
         let tier = session.ports.workspace.tier();
@@ -193,6 +166,11 @@ impl Session {
     /// How well its workspace contains.
     pub fn tier(&self) -> air_core::port::Tier {
         self.ports.workspace.tier()
+    }
+
+    /// Guardrails whose last version cannot be used. To be told.
+    pub fn faults(&self) -> &[GuardrailFault] {
+        &self.faults
     }
 
     /// Position of the next step, from 1.
@@ -228,16 +206,22 @@ impl Session {
         };
         let evaluation = self.engine.before_step(&step.call.tool);
         let mut notes = Vec::new();
+        let (mut code, mut foretold) = (OnceLock::new(), Vec::new());
         if !evaluation.is_empty() {
-            let scene = self.scene(&step, None);
+            let scene = self.scene(&step, None, OnceLock::new());
             let mut facts = scene.facts();
             let decided = decide(&scene, evaluation, &mut facts, None).await;
+            code = scene.code;
+            foretold = decided.shadow.iter().map(|finding| finding.rule.name.clone()).collect();
             let gate = self.asked(&step, decided.decision, &decided).await;
             notes = records(decided.hits.iter().chain(&decided.undetermined));
             if gate != Gate::Allow || !notes.is_empty() || !decided.shadow.is_empty() {
+                // One that runs is kept when it starts.
+                let refused = gate == Gate::Block;
                 let event = SessionEvent::Gated {
                     index: step.index,
                     tool: step.call.tool.clone(),
+                    step: if refused { Some(payload(&self.ports, &step).await?) } else { None },
                     gate,
                     hits: records(&decided.hits),
                     undetermined: records(&decided.undetermined),
@@ -265,7 +249,8 @@ impl Session {
             checkpoint: checkpoint.clone(),
         };
         self.record(event, durability).await?;
-        Ok(GateReply::Run { ticket: Box::new(Ticket { step, checkpoint }), notes })
+        let ticket = Box::new(Ticket { step, checkpoint, code, foretold });
+        Ok(GateReply::Run { ticket, notes })
     }
 
     /// The call came back, failed, or was cut off: what was it?
@@ -278,16 +263,20 @@ impl Session {
         ticket: Ticket,
         observation: Option<Observation>,
     ) -> Result<ReviewReply, RuntimeError> {
-        let Ticket { step, checkpoint } = ticket;
+        let Ticket { step, checkpoint, code, foretold } = ticket;
         let completed = CompletedStep { proposed: step, observation };
-        let scene = self.scene(&completed.proposed, Some((&completed.observation, &checkpoint)));
+        let after = Some((&completed.observation, &checkpoint));
+        let scene = self.scene(&completed.proposed, after, code);
         let effects = scene.effects(&checkpoint).await;
         let evaluation = self.engine.after_step(&completed.proposed.call.tool);
         let mut facts = scene.facts();
         let decided = decide(&scene, evaluation, &mut facts, Some(&effects)).await;
+        let code = Arc::clone(scene.code());
         if decided.decision == Review::Respond {
-            let incident =
-                self.open_incident(&completed, &checkpoint, &effects, &mut facts, &decided).await?;
+            let known = scene.code;
+            let incident = self
+                .open_incident(&completed, &checkpoint, known, &effects, &mut facts, &decided)
+                .await?;
             return Ok(ReviewReply::Incident(Box::new(incident)));
         }
         let undetermined = records(&decided.undetermined);
@@ -300,7 +289,8 @@ impl Session {
             shadow: records(&decided.shadow),
         };
         self.record(event, Durability::Process).await?;
-        self.history.push(&completed, effects);
+        self.history.push(&completed, effects, &code, &*self.ports.workspace);
+        self.mistaken.extend(foretold);
         Ok(match decided.decision {
             Review::Ask => ReviewReply::Held(undetermined),
             Review::Continue | Review::Respond => ReviewReply::Continue(undetermined),
@@ -338,6 +328,7 @@ impl Session {
     pub async fn end(&mut self) -> Result<(), RuntimeError> {
         if self.machine.admits(&SessionEvent::TaskEnded).is_ok() {
             self.publish().await?;
+            eradicate::narrow(&self.ports, &self.mistaken).await?;
             self.record(SessionEvent::TaskEnded, Durability::Process).await?;
         }
         Ok(())
@@ -345,7 +336,7 @@ impl Session {
 
     /// Hands the session's changes over, before the event that ends it: after a crash in between it
     /// is done again.
-    async fn publish(&mut self) -> Result<(), RuntimeError> {
+    pub(crate) async fn publish(&mut self) -> Result<(), RuntimeError> {
         if let Some(mut publication) = self.ports.workspace.publish().await? {
             for line in publication.merged.iter_mut().chain(&mut publication.held_back) {
                 *line = air_core::redact::redact(line);
@@ -378,86 +369,11 @@ impl Session {
         }
     }
 
-    async fn open_incident(
-        &mut self,
-        step: &CompletedStep,
-        checkpoint: &CheckpointId,
-        effects: &Effects,
-        facts: &mut Facts,
-        decided: &Decided<Review>,
-    ) -> Result<Incident, RuntimeError> {
-        let scene = self.scene(&step.proposed, Some((&step.observation, checkpoint)));
-        // Call templates may read anything.
-        let missing: Roots = Root::ALL.into_iter().collect();
-        scene.supply(facts, missing.without(facts.supplied()), Some(effects)).await;
-        let response = plan::response(&decided.hits, effects, facts, &self.ports).await?;
-        let mut rules = Vec::new();
-        for finding in &decided.hits {
-            rules.push(self.ports.journal.put_payload(finding.rule.source.as_bytes()).await?);
-        }
-        let detection = Detection {
-            session: self.id.clone(),
-            index: step.proposed.index,
-            tool: step.proposed.call.tool.clone(),
-            findings: records(&decided.hits),
-            rules,
-            step: payload(&self.ports, step).await?,
-            effects: payload(&self.ports, effects).await?,
-            evidence: plan::evidence(effects),
-            checkpoint: checkpoint.clone(),
-            tier: self.ports.workspace.tier(),
-            response,
-            restorable: decided.hits.iter().any(|finding| respond::is_restorable(&finding.rule)),
-        };
-        let id = self.ports.ids.incident();
-        let record = Record {
-            at: self.ports.clock.now(),
-            event: Event::Incident(IncidentEvent::Detected(detection)),
-        };
-        let stream = Stream::Incident(id.clone());
-        self.ports.journal.append(&stream, 0, &[record], Durability::Power).await?;
-        self.link(&id, step.proposed.index).await
-    }
-
-    /// Ends the task for an incident that is journaled, and responds to it.
-    pub(crate) async fn link(
-        &mut self,
-        id: &IncidentId,
-        index: u32,
-    ) -> Result<Incident, RuntimeError> {
-        let event = SessionEvent::ResponseStarted { incident: id.clone(), index };
-        self.record(event, Durability::Power).await?;
-        self.drive(id, Until::RecoveryDecided).await
-    }
-
-    /// Works on the incident, and lets the session follow.
-    pub(crate) async fn drive(
-        &mut self,
-        id: &IncidentId,
-        until: Until,
-    ) -> Result<Incident, RuntimeError> {
-        let incident = respond::drive(&self.ports, &self.context(), id, until).await?;
-        // What a failed recovery left is not handed over before a person has decided.
-        if matches!(incident.state(), air_core::incident::State::Closed(_)) {
-            self.publish().await?;
-        }
-        let event = match incident.state() {
-            state if state.is_terminal() => SessionEvent::ResponseEnded { incident: id.clone() },
-            air_core::incident::State::Escalated(_) => {
-                SessionEvent::ResponseEscalated { incident: id.clone() }
-            }
-            _ => return Ok(incident),
-        };
-        if self.machine.admits(&event).is_ok() {
-            self.record(event, Durability::Power).await?;
-        }
-        Ok(incident)
-    }
-
     pub(crate) fn scene<'a>(
         &'a self,
         step: &'a ProposedStep,
         after: Option<(&'a Option<Observation>, &'a CheckpointId)>,
+        code: OnceLock<Arc<CodeFacts>>,
     ) -> Scene<'a> {
         Scene {
             ports: &self.ports,
@@ -467,6 +383,7 @@ impl Session {
             history: &self.history,
             step,
             after,
+            code,
         }
     }
 

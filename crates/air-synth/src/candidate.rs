@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::{
     cause::{self, Part, Parts},
+    form::Form,
     naming,
 };
 
@@ -15,20 +16,9 @@ const MAX_SHOWN: usize = 80;
 /// Arguments that hold source.
 const SOURCES: [&str; 4] = ["code", "command", "script", "source"];
 
-/// A condition, and what a person reads of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Candidate {
-    /// The expression.
-    pub(crate) condition: String,
-    /// What it says, without the incident.
-    pub(crate) check: String,
-    /// A text in it looks like a secret: it must not be kept.
-    pub(crate) secret: bool,
-}
-
-/// What can be said of the step, widest first. `ways` caused the incident: one suffices, all parts of
+/// What can be said of the call, widest first. `ways` caused the incident: one suffices, all parts of
 /// it together.
-pub(crate) fn candidates(call: &ToolCall, code: &CodeFacts, ways: &[Parts]) -> Vec<Candidate> {
+pub(crate) fn forms(call: &ToolCall, code: &CodeFacts, ways: &[Parts]) -> Vec<Form> {
     let mut all = Vec::new();
     let fallback = [cause::anything(code)];
     // What is missing from code that was not read whole may have been the cause.
@@ -42,22 +32,24 @@ pub(crate) fn candidates(call: &ToolCall, code: &CodeFacts, ways: &[Parts]) -> V
         all.push(path_is(call, path));
     }
     all.extend(exact(call));
-    all.dedup();
     all
 }
 
-fn calls(ways: &[Parts], condition: fn(&Part) -> String) -> Candidate {
+fn form(condition: String, said: &str, is_secret: bool) -> Form {
+    let mut form = Form::new(condition, said.to_owned());
+    form.is_secret = is_secret;
+    form
+}
+
+fn calls(ways: &[Parts], condition: fn(&Part) -> String) -> Form {
     let joined = |parts: &Parts| parts.iter().map(condition).collect::<Vec<_>>().join(" && ");
     let said = |parts: &Parts| parts.iter().map(shown_part).collect::<Vec<_>>().join(", and ");
     let texts = ways.iter().flatten().flat_map(|part| &part.literal);
-    Candidate {
-        condition: ways.iter().map(joined).collect::<Vec<_>>().join(" || "),
-        check: format!(
-            "the step calls {}",
-            ways.iter().map(said).collect::<Vec<_>>().join(",\n  or ")
-        ),
-        secret: texts.map(String::as_str).any(is_secret),
-    }
+    form(
+        ways.iter().map(joined).collect::<Vec<_>>().join(" || "),
+        &format!("calls {}", ways.iter().map(said).collect::<Vec<_>>().join(",\n  or ")),
+        texts.map(String::as_str).any(is_secret),
+    )
 }
 
 /// The name, and the arguments that matter.
@@ -81,19 +73,18 @@ fn strict(part: &Part) -> String {
     loose(&Part { telling: part.literal.clone(), ..part.clone() })
 }
 
-fn path_is(call: &ToolCall, path: &str) -> Candidate {
+fn path_is(call: &ToolCall, path: &str) -> Form {
     let name = if call.arguments.contains_key("path") { "path" } else { "file_path" };
     let whole = naming::absolute(path);
     let mut condition = format!("args.{name} == {}", quoted(path));
     if whole != path {
         let _ = write!(condition, " || args.{name} == {}", quoted(&whole));
     }
-    let check = format!("the step calls `{}` on `{}`", call.tool, shown(path));
-    Candidate { condition, check, secret: is_secret(path) }
+    form(condition, &format!("calls `{}` on `{}`", call.tool, shown(path)), is_secret(path))
 }
 
 /// The call itself: its source, or else its arguments.
-fn exact(call: &ToolCall) -> Option<Candidate> {
+fn exact(call: &ToolCall) -> Option<Form> {
     let source = |name: &&&str| call.arguments.get(**name).is_some_and(Value::is_string);
     let source = SOURCES.iter().find(source).copied();
     let told =
@@ -117,8 +108,8 @@ fn exact(call: &ToolCall) -> Option<Candidate> {
         *term = format!("args.{name} == {}", quoted(text));
     }
     let what = source.unwrap_or("arguments");
-    let check = format!("the step calls `{}` with exactly the {what}", call.tool);
-    (!terms.is_empty()).then(|| Candidate { condition: terms.join(" && "), check, secret })
+    let said = format!("calls `{}` with exactly the {what}", call.tool);
+    (!terms.is_empty()).then(|| form(terms.join(" && "), &said, secret))
 }
 
 fn shown_part(part: &Part) -> String {
@@ -129,7 +120,7 @@ fn shown_part(part: &Part) -> String {
 }
 
 /// As much as a person needs, on one line: a text from the agent must not read as anything else.
-fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() || c == '`' { ' ' } else { c };
     let mut shown: String = text.chars().map(plain).take(MAX_SHOWN).collect();
     if text.chars().nth(MAX_SHOWN).is_some() {
@@ -138,9 +129,28 @@ fn shown(text: &str) -> String {
     shown
 }
 
+/// `text` on lines of its own that are deeper than a clause.
+pub(crate) fn wrapped(text: &str) -> String {
+    const WIDTH: usize = 96;
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let full = lines.last().is_some_and(|line| line.len() + word.len() > WIDTH);
+        if full {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n  ")
+}
+
 /// A CEL string. Only printable ASCII stands for itself, so that it stays on its line and no two
 /// texts look the same.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
@@ -160,7 +170,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Whether it looks like a secret, also in the spelling `password = "x"`.
-fn is_secret(text: &str) -> bool {
+pub(crate) fn is_secret(text: &str) -> bool {
     let mut glued = String::with_capacity(text.len());
     let mut after = false;
     for c in text.chars() {

@@ -1,13 +1,21 @@
-//! Guardrails from incidents without a model. Pure: an incident in, rule text out.
+//! Guardrails from incidents without a model. Pure: incidents in, rule text out.
 //!
-//! Start at [`ExactSynthesizer`]: it says of the next call what the incident's call was, no more.
-//! Arguments come from the agent and are hostile: whatever is derived from them is parsed and tried on
-//! the incident's call and on benign ones before it is handed out.
+//! Start at [`Compiler`]. What is proposed is the widest form that the evidence allows: the incident's
+//! rule in its own words where it can be decided before a step; else the class of operations that explain
+//! its effects, where ordinary work does not fit it; else what happened, exactly. Arguments come from the
+//! agent and are hostile: whatever is derived from them is parsed and tried on the incident's call and on
+//! benign ones before it is handed out.
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod candidate;
 mod cause;
-mod exact;
+mod compiler;
+mod evidence;
+mod explain;
+mod form;
+mod learn;
+mod merge;
 mod naming;
+mod pattern;
 
-pub use exact::ExactSynthesizer;
+pub use compiler::Compiler;

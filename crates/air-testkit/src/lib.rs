@@ -7,3 +7,5 @@
 pub mod run;
 pub mod scripted;
 pub mod suite;
+mod transcript;
+mod verdict;

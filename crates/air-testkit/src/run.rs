@@ -1,23 +1,15 @@
-//! Plays a case and writes its transcript.
+//! Plays a case, and says whether what came is what was expected.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
-use air_core::{
-    evaluation::FindingRecord,
-    fact::PathLabels,
-    id::SessionId,
-    incident::{Ending, Incident, IncidentEvent, State},
-    port::{Event, Ids as _, Journal as _, Stream},
-    rule::Rule,
-};
+use air_core::{fact::PathLabels, id::SessionId, rule::Rule};
 use air_facts::{CodeParser, LabelTable};
-use air_runtime::{GateReply, Opening, Ports, ReviewReply, Session};
-use air_synth::ExactSynthesizer;
-use futures::executor::block_on;
+use air_runtime::{Opening, Ports};
+use air_synth::Compiler;
 
 use crate::{
     scripted::{Counting, MemoryStore, ScriptedTools, ScriptedWorkspace},
-    suite::Case,
+    suite::{Case, Expect},
 };
 
 /// A case that could not be played.
@@ -40,20 +32,42 @@ pub enum CaseError {
     Labels(#[from] air_facts::LabelError),
 }
 
-/// Plays the steps, lets AIR respond, and plays them once more with what was learned. The transcript
-/// has a line for each step of both runs, one for the events of the session, and one for those of
-/// each incident.
+/// What came of a case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Played {
+    /// Whether it is what was expected.
+    pub passed: bool,
+    /// What was expected: a transcript, or a verdict.
+    pub expected: String,
+    /// What came.
+    pub actual: String,
+}
+
+/// Plays a case under its rules.
 ///
 /// # Errors
 ///
-/// If the rules have errors, or the engine failed.
-pub fn run(case: &Case) -> Result<String, CaseError> {
-    let stage = Stage::new(&case.rules, ScriptedWorkspace::default())?;
-    let mut transcript = String::new();
-    stage.play(case, "step", &mut transcript)?;
-    stage.journal(&mut transcript)?;
-    stage.play(case, "again", &mut transcript)?;
-    Ok(transcript)
+/// If the engine failed.
+pub fn run(case: &Case) -> Result<Played, CaseError> {
+    run_under(case, &case.rules)
+}
+
+/// Plays a case under other rules than its own.
+///
+/// # Errors
+///
+/// If the engine failed.
+pub fn run_under(case: &Case, rules: &[Rule]) -> Result<Played, CaseError> {
+    let workspace = ScriptedWorkspace::with_files(case.script.files.clone());
+    let stage = Stage::with_rules(rules.to_vec(), workspace)?;
+    match &case.expect {
+        Expect::Transcript { text, .. } => {
+            let actual = stage.transcript(&case.script)?;
+            let passed = actual.trim() == text.trim();
+            Ok(Played { passed, expected: text.clone(), actual })
+        }
+        Expect::Verdict { verdict, by } => stage.verdict(&case.script, *verdict, by),
+    }
 }
 
 fn rules(text: &str) -> Result<Vec<Rule>, CaseError> {
@@ -79,7 +93,7 @@ pub struct Stage {
     pub workspace: Arc<ScriptedWorkspace>,
     /// The tools of responses.
     pub tools: Arc<ScriptedTools>,
-    counting: Arc<Counting>,
+    pub(crate) counting: Arc<Counting>,
     /// All of them, for a session.
     pub ports: Ports,
 }
@@ -91,15 +105,22 @@ impl Stage {
     ///
     /// If the rules have errors.
     pub fn new(text: &str, workspace: ScriptedWorkspace) -> Result<Self, CaseError> {
-        let rules = rules(text)?;
+        Self::with_rules(rules(text)?, workspace)
+    }
+
+    /// A stage with these rules over this workspace.
+    ///
+    /// # Errors
+    ///
+    /// If the built-in label table is broken.
+    pub fn with_rules(rules: Vec<Rule>, workspace: ScriptedWorkspace) -> Result<Self, CaseError> {
         let store = Arc::new(MemoryStore::default());
         let workspace = Arc::new(workspace);
         let tools = Arc::new(ScriptedTools::default());
         let counting = Arc::new(Counting::default());
         let code = Arc::new(CodeParser::new());
         let labels: Arc<dyn PathLabels> = Arc::new(LabelTable::built_in()?);
-        let synthesizer =
-            ExactSynthesizer::new(Arc::<CodeParser>::clone(&code), Arc::clone(&labels));
+        let synthesizer = Compiler::new(Arc::<CodeParser>::clone(&code), Arc::clone(&labels));
         let ports = Ports {
             journal: Arc::<MemoryStore>::clone(&store),
             guardrails: Arc::<MemoryStore>::clone(&store),
@@ -129,124 +150,4 @@ impl Stage {
             policy: air_core::policy::FailPolicy::default(),
         }
     }
-
-    fn play(&self, case: &Case, word: &str, out: &mut String) -> Result<(), CaseError> {
-        let opening = self.opening(self.counting.session(), &case.script.task);
-        let mut session = block_on(Session::open(self.ports.clone(), opening))?;
-        for (number, step) in (1_u32..).zip(&case.script.step) {
-            let call = format!("call-{number}");
-            let reply = block_on(session.before_step(
-                call.as_str().into(),
-                step.plan.clone(),
-                step.tool.clone(),
-                step.args.clone(),
-            ))?;
-            let line = match reply {
-                GateReply::Refused { findings, .. } if findings.is_empty() => "not run".to_owned(),
-                GateReply::Refused { findings, .. } => {
-                    let records: Vec<FindingRecord> =
-                        findings.iter().map(air_core::evaluation::Finding::record).collect();
-                    format!("block{}", names(&records))
-                }
-                GateReply::Run { ticket, notes } => {
-                    self.workspace.change(step.effects.observed());
-                    let seen = Some(step.observation());
-                    let gate = if notes.is_empty() { "allow" } else { "warn" };
-                    let gate = format!("{gate}{}", names(&notes));
-                    match block_on(session.after_step(*ticket, seen))? {
-                        ReviewReply::Continue(notes) if notes.is_empty() => {
-                            format!("{gate}, continue")
-                        }
-                        ReviewReply::Continue(notes) => {
-                            format!("{gate}, undetermined{}", names(&notes))
-                        }
-                        ReviewReply::Held(notes) => format!("{gate}, hold{}", names(&notes)),
-                        ReviewReply::Incident(incident) => {
-                            block_on(session.idle())?;
-                            let found = &incident.detection().findings;
-                            format!("{gate}, respond{}", names(found))
-                        }
-                    }
-                }
-            };
-            let _ = writeln!(out, "{word} {number}: {line}");
-        }
-        block_on(session.end())?;
-        Ok(())
-    }
-
-    fn journal(&self, out: &mut String) -> Result<(), CaseError> {
-        for stream in block_on(self.store.streams()).map_err(air_runtime::RuntimeError::from)? {
-            let records =
-                block_on(self.store.read(&stream)).map_err(air_runtime::RuntimeError::from)?;
-            let subject = match &stream {
-                Stream::Session(_) => "session",
-                Stream::Incident(_) => "incident",
-            };
-            let mut events = Vec::new();
-            let mut incident = Vec::new();
-            for record in records {
-                match record.event {
-                    Event::Session(event) => events.push(event.name().to_owned()),
-                    Event::Incident(event) => {
-                        events.extend(told(&event));
-                        incident.push(event);
-                    }
-                }
-            }
-            let _ = writeln!(out, "{subject}: {}", events.join(", "));
-            if let Stream::Incident(id) = stream {
-                let incident =
-                    Incident::replay(id, &incident).map_err(air_runtime::RuntimeError::from)?;
-                self.guardrail(&incident, out)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn guardrail(&self, incident: &Incident, out: &mut String) -> Result<(), CaseError> {
-        use air_core::port::GuardrailStore as _;
-        let Some(adopted) = incident.adopted() else { return Ok(()) };
-        let history =
-            block_on(self.store.history(&adopted.id)).map_err(air_runtime::RuntimeError::from)?;
-        let text = history.last().map_or("", |guardrail| guardrail.text.as_str());
-        let decide = text.lines().find(|line| line.starts_with("decide"));
-        let _ = writeln!(out, "guardrail: {}", decide.unwrap_or("none"));
-        Ok(())
-    }
-}
-
-/// The part of an incident's event that a case expects.
-fn told(event: &IncidentEvent) -> Option<String> {
-    Some(match event {
-        IncidentEvent::ActionStarted { .. } | IncidentEvent::Preserved { .. } => return None,
-        IncidentEvent::ActionFinished { result: Ok(done), .. } => done.clone(),
-        IncidentEvent::ActionFinished { result: Err(why), .. } => format!("failed: {why}"),
-        IncidentEvent::Detected(_) => "detected".to_owned(),
-        IncidentEvent::OrderGiven { .. } => "order given".to_owned(),
-        IncidentEvent::AgentAnswered => "agent answered".to_owned(),
-        IncidentEvent::TryFailed { phase, .. } => format!("{} again", phase.name()),
-        IncidentEvent::PhaseEnded { phase, ending, .. } => {
-            let ending = match ending {
-                Ending::Done => "done",
-                Ending::NotApplicable => "n.a.",
-                Ending::Off => "off",
-                Ending::Failed { .. } => "failed",
-            };
-            format!("{} {ending}", phase.name())
-        }
-        IncidentEvent::Escalated { .. } => "escalated".to_owned(),
-        IncidentEvent::Resumed { .. } => "resumed".to_owned(),
-        IncidentEvent::Closed { classification } => {
-            State::Closed(*classification).name().to_owned()
-        }
-        IncidentEvent::GivenUp { .. } => "given up".to_owned(),
-    })
-}
-
-fn names(findings: &[FindingRecord]) -> String {
-    findings.iter().fold(String::new(), |mut names, found| {
-        let _ = write!(names, " @{}", found.rule);
-        names
-    })
 }

@@ -1,8 +1,11 @@
 //! Ports that do what a test says, in memory.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use air_core::{
@@ -149,11 +152,22 @@ pub struct ScriptedWorkspace {
     effects: Mutex<Effects>,
     done: Mutex<Vec<String>>,
     checkpoints: AtomicU64,
+    files: BTreeMap<String, String>,
     /// Response actions do nothing.
     pub stubborn: bool,
 }
 
 impl ScriptedWorkspace {
+    /// One in which these files are, by path and content.
+    pub fn with_files(files: BTreeMap<String, String>) -> Self {
+        Self { files, ..Self::default() }
+    }
+
+    /// The content of a file that is there from the start.
+    pub fn file(&self, path: &str) -> Option<&str> {
+        self.files.get(path).map(String::as_str)
+    }
+
     /// What the call that runs now changes.
     pub fn change(&self, effects: Effects) {
         *lock(&self.effects) = effects;

@@ -28,6 +28,7 @@ mod remove;
 mod rollback;
 mod sandbox;
 mod shared;
+mod source;
 mod spans;
 mod stage;
 pub mod supervisor;

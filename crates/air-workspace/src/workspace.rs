@@ -28,6 +28,7 @@ use crate::{
     protocol::{Process, Reply, Request},
     python::PythonHome,
     sandbox::Sandbox,
+    source,
     stage::Ids,
 };
 
@@ -243,6 +244,16 @@ impl Workspace for LocalWorkspace {
     ) -> BoxFuture<'a, Result<String, WorkspaceError>> {
         let to = to.clone();
         self.off_thread(move |inner| inner.rollback(&to))
+    }
+
+    fn absolute(&self, path: &str) -> String {
+        self.inner.meant(path).to_string_lossy().into_owned()
+    }
+
+    fn source_file(&self, path: &str) -> Result<Vec<u8>, String> {
+        let path = self.inner.meant(path);
+        let running = self.inner.running();
+        source::read(&running.layers, &path, &self.inner.python.directories)
     }
 
     fn publish(&self) -> BoxFuture<'_, Result<Option<Publication>, WorkspaceError>> {

@@ -8,6 +8,7 @@ mod adapters;
 mod archive;
 mod host;
 pub mod records;
+mod replay;
 mod settings;
 mod undo;
 
@@ -23,11 +24,14 @@ use air_core::{
 use air_facts::{CodeParser, LabelTable};
 use air_journal::SqliteJournal;
 use air_runtime::{Opening, Ports, Session};
-use air_synth::ExactSynthesizer;
+use air_synth::Compiler;
 use air_workspace::{LocalWorkspace, Overlay, SandboxConfig, Tools};
 
 pub use adapters::{Nobody, RandomIds, SystemClock};
-pub use air_runtime::{Attention, Decision, GateReply, ReviewReply, RuntimeError};
+pub use air_runtime::{
+    Attention, Decision, GateReply, GuardrailFault, ReviewReply, RuntimeError,
+    replay::{Change, ReplayedStep, Trial},
+};
 pub use air_workspace::{Undone, UndoneAs};
 pub use host::{Host, StepOutcome};
 pub use settings::Settings;
@@ -124,6 +128,16 @@ impl Air {
     /// The journal and guardrail store.
     pub fn journal(&self) -> &SqliteJournal {
         &self.journal
+    }
+
+    /// Guardrails whose last version cannot be used, and what is in force in their place.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn guardrail_faults(&self) -> Result<Vec<GuardrailFault>, AirError> {
+        let loaded = air_runtime::load_guardrails(&*self.journal, &air_lang::LangRules).await?;
+        Ok(loaded.faults)
     }
 
     /// Begins a session whose tools run in AIR's sandbox.
@@ -242,8 +256,7 @@ impl Air {
         let code = Arc::new(CodeParser::new());
         let learn = self.settings.learn;
         let synthesizer = learn.then(|| {
-            let synthesizer =
-                ExactSynthesizer::new(Arc::<CodeParser>::clone(&code), Arc::clone(&labels));
+            let synthesizer = Compiler::new(Arc::<CodeParser>::clone(&code), Arc::clone(&labels));
             Arc::new(synthesizer) as Arc<dyn air_core::port::Synthesizer>
         });
         let ports = Ports {

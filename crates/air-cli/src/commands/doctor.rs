@@ -2,6 +2,7 @@
 
 use air_core::{id::SessionId, port::Tier};
 use air_workspace::{Overlay, SandboxConfig};
+use futures::executor::block_on;
 use serde::Serialize;
 
 use crate::{
@@ -10,6 +11,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
+    play::plain,
 };
 
 /// Report what this machine can and cannot do
@@ -28,6 +30,8 @@ struct Document {
     tools: Vec<Tool>,
     state: String,
     journal: String,
+    /// Guardrails that cannot be used.
+    faults: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -90,21 +94,27 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         tool("python3", "the tool python_repl"),
         tool("bash", "the tool bash"),
     ];
+    let mut faults = Vec::new();
     let (journal, sound) = match guard::open_read_only(context, &target) {
         Ok(None) => ("none yet".to_owned(), true),
         Ok(Some(air)) => match air.journal().verify() {
-            Ok(report) => (format!("sound: {} records", report.records), true),
+            Ok(report) => {
+                let found = block_on(air.guardrail_faults())?;
+                faults = found.iter().map(|fault| plain(&fault.to_string())).collect();
+                (format!("sound: {} records", report.records), true)
+            }
             Err(error) => (error.to_string(), false),
         },
         Err(error) => (error.to_string(), false),
     };
     let usable = tools.iter().all(|tool| tool.found || tool.name == "bwrap");
     let contained = usable && tiers.iter().any(|tier| tier.available && tier.tier != "T1");
-    let document = Document { version: 1, tiers, layers, tools, state, journal };
+    let document = Document { version: 1, tiers, layers, tools, state, journal, faults };
     match context.format {
         Format::Json => context.json(&document)?,
         Format::Human => write(&document, context)?,
     }
+    let sound = sound && document.faults.is_empty();
     Ok(if contained && sound { Exit::Fine } else { Exit::Findings })
 }
 
@@ -164,6 +174,9 @@ fn write(document: &Document, context: &mut Context<'_>) -> Result<(), CliError>
     }
     writeln!(out, "state    {}", document.state)?;
     writeln!(out, "journal  {}", document.journal)?;
+    for fault in &document.faults {
+        writeln!(out, "broken   {fault}")?;
+    }
     writeln!(
         out,
         "control  cooperative: whoever runs as this user can change AIR's own files; in T2 and T3 \

@@ -202,7 +202,7 @@ fn learned(guardrail: Guardrail) -> Learned {
 }
 
 /// Arguments without secrets.
-fn redacted(value: serde_json::Value) -> serde_json::Value {
+pub(crate) fn redacted(value: serde_json::Value) -> serde_json::Value {
     use serde_json::Value as Json;
     match value {
         Json::String(text) => Json::String(air_core::redact::redact(&text)),

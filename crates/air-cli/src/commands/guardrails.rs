@@ -1,5 +1,9 @@
-//! `airctl guardrails`: what was learned from incidents.
+//! `airctl guardrails`: what was learned from incidents, and a person's decisions about it.
 
+mod change;
+mod export;
+
+use air::Air;
 use air_core::{
     guardrail::{Guardrail, Provenance},
     port::GuardrailStore as _,
@@ -13,36 +17,96 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
+    play::plain,
     time,
 };
 
-/// Show what was learned from incidents
+/// Show what was learned from incidents, and decide about it
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// What to show; without it, the list
+    /// What to do; without it, the list
     #[command(subcommand)]
     pub action: Option<Action>,
-    /// The workspace whose guardrails to show [default: the current directory]
+    /// The workspace whose guardrails are meant [default: the current directory]
     #[arg(long, value_name = "DIR", global = true)]
     pub workspace: Option<std::path::PathBuf>,
 }
 
-/// What to show of the guardrails.
+/// One guardrail.
+#[derive(Debug, Clone, clap::Args)]
+pub struct One {
+    /// The guardrail; the start of its id is enough where only one has it
+    #[arg(value_name = "ID")]
+    pub id: String,
+}
+
+/// A decision about one guardrail.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Deciding {
+    /// The guardrail.
+    #[command(flatten)]
+    pub one: One,
+    /// Why, for whoever reads its history
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub why: String,
+}
+
+/// What to do with the guardrails.
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum Action {
     /// List them
     List,
     /// Show one as rule text, with what it was learned from
-    Show {
-        /// The guardrail; the start of its id is enough where only one has it
-        #[arg(value_name = "ID")]
-        id: String,
-    },
+    Show(One),
     /// List the versions of one
-    History {
-        /// The guardrail; the start of its id is enough where only one has it
+    History(One),
+    /// Show what two versions of one differ in
+    Diff {
+        /// The guardrail.
+        #[command(flatten)]
+        one: One,
+        /// The older version [default: the one before the newer]
+        #[arg(value_name = "V1", requires = "newer")]
+        older: Option<u32>,
+        /// The newer version [default: the last]
+        #[arg(value_name = "V2")]
+        newer: Option<u32>,
+    },
+    /// Let one act from now on
+    Promote(Deciding),
+    /// Let one watch and not act from now on
+    Shadow(Deciding),
+    /// Take one out of use; it is kept for the record
+    Retire(Deciding),
+    /// Go back to an earlier version: its text and whether it acts
+    Rollback {
+        /// The decision.
+        #[command(flatten)]
+        deciding: Deciding,
+        /// That version [default: the one before the last]
+        #[arg(long, value_name = "V")]
+        to: Option<u32>,
+    },
+    /// Put another text in place of one; it is checked first
+    Replace {
+        /// The guardrail.
+        #[command(flatten)]
+        one: One,
+        /// A rule file with the guardrail in it, under its name
+        #[arg(value_name = "FILE")]
+        file: std::path::PathBuf,
+        /// Why, for whoever reads its history
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        why: String,
+    },
+    /// Write them for another policy engine; what cannot be said there exactly is left out and named
+    Export {
+        /// Which; without ids, all that are not retired
         #[arg(value_name = "ID")]
-        id: String,
+        ids: Vec<String>,
+        /// In which language
+        #[arg(long, value_enum, value_name = "LANGUAGE")]
+        to: export::Language,
     },
 }
 
@@ -52,50 +116,156 @@ struct Document<'d> {
     guardrails: &'d [Guardrail],
 }
 
-/// Shows them.
+/// Shows, decides or exports.
 ///
 /// # Errors
 ///
-/// If there is no such guardrail or the store cannot be read.
+/// If there is no such guardrail, it does not admit what was asked, or the store fails.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     let target = Target { workspace: args.workspace.clone(), ..Target::default() };
-    let air = guard::open_read_only(context, &target)?;
-    let current = match &air {
-        Some(air) => block_on(air.journal().current())?,
-        None => Vec::new(),
+    let Some(air) = guard::open_read_only(context, &target)? else {
+        if matches!(args.action, None | Some(Action::List | Action::Export { .. })) {
+            return list(&[], context);
+        }
+        return Err(CliError::Usage {
+            what: "no guardrails have been learned in this workspace".to_owned(),
+            hint: "`--workspace` names another workspace".to_owned(),
+        });
     };
+    let current = block_on(air.journal().current())?;
     let pick = |id: &str| {
         guard::by_prefix(current.clone(), |guardrail| guardrail.id.as_str(), id, "guardrail")
     };
-    let (shown, texts) = match (&args.action, &air) {
-        (None | Some(Action::List), _) | (_, None) => (current, false),
-        (Some(Action::Show { id }), Some(_)) => (vec![pick(id)?], true),
-        (Some(Action::History { id }), Some(air)) => {
-            (block_on(air.journal().history(&pick(id)?.id))?, true)
+    match &args.action {
+        None | Some(Action::List) => {
+            guard::tell_faults(&air, context)?;
+            list(&current, context)
         }
-    };
+        Some(Action::Show(One { id })) => texts(&[pick(id)?], context),
+        Some(Action::History(One { id })) => {
+            texts(&block_on(air.journal().history(&pick(id)?.id))?, context)
+        }
+        Some(Action::Diff { one, older, newer }) => {
+            let (older, newer) = two(&air, &pick(&one.id)?, *older, *newer)?;
+            diff(&older, &newer, context)
+        }
+        Some(Action::Export { ids, to }) => {
+            let chosen = if ids.is_empty() {
+                let in_use = |held: &&Guardrail| held.mode != air_core::guardrail::Mode::Retired;
+                current.iter().filter(in_use).cloned().collect()
+            } else {
+                ids.iter().map(|id| pick(id)).collect::<Result<Vec<_>, _>>()?
+            };
+            export::run(*to, &chosen, context)
+        }
+        Some(action) => {
+            let id = match action {
+                Action::Promote(one) | Action::Shadow(one) | Action::Retire(one) => &one.one.id,
+                Action::Rollback { deciding, .. } => &deciding.one.id,
+                Action::Replace { one, .. } => &one.id,
+                _ => return Ok(Exit::Fine),
+            };
+            let held = pick(id)?;
+            drop(air);
+            let air = guard::open_without_rules(context, &target)?;
+            change::run(&air, action, &held, context)
+        }
+    }
+}
+
+/// The two versions that are to be compared.
+fn two(
+    air: &Air,
+    held: &Guardrail,
+    older: Option<u32>,
+    newer: Option<u32>,
+) -> Result<(Guardrail, Guardrail), CliError> {
+    let history = block_on(air.journal().history(&held.id))?;
+    let newer = newer.unwrap_or(held.version);
+    let older = older.unwrap_or_else(|| newer.saturating_sub(1));
+    Ok((version(&history, held, older)?, version(&history, held, newer)?))
+}
+
+/// One version.
+pub(super) fn version(
+    history: &[Guardrail],
+    held: &Guardrail,
+    wanted: u32,
+) -> Result<Guardrail, CliError> {
+    let found = history.iter().find(|one| one.version == wanted);
+    found.cloned().ok_or_else(|| {
+        let there: Vec<String> = history.iter().map(|one| one.version.to_string()).collect();
+        CliError::Usage {
+            what: format!("guardrail {} has no version {wanted} that can be read", held.id),
+            hint: format!("it has {}", there.join(", ")),
+        }
+    })
+}
+
+fn diff(older: &Guardrail, newer: &Guardrail, context: &mut Context<'_>) -> Result<Exit, CliError> {
     if context.format == Format::Json {
-        context.json(&Document { version: 1, guardrails: &shown })?;
+        context.json(&Document { version: 1, guardrails: &[older.clone(), newer.clone()] })?;
         return Ok(Exit::Fine);
     }
-    if shown.is_empty() {
+    let mut options = diffy::DiffOptions::new();
+    let header =
+        |one: &Guardrail| format!("{} version {}, {}", one.id, one.version, one.mode.name());
+    options.set_original_filename(header(older)).set_modified_filename(header(newer));
+    let patch = options.create_patch(&older.text, &newer.text);
+    for line in patch.to_string().lines() {
+        writeln!(context.streams.out, "{}", plain(line))?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn list(current: &[Guardrail], context: &mut Context<'_>) -> Result<Exit, CliError> {
+    if context.format == Format::Json {
+        context.json(&Document { version: 1, guardrails: current })?;
+        return Ok(Exit::Fine);
+    }
+    if current.is_empty() {
         writeln!(context.streams.err, "no guardrails have been learned in this workspace")?;
     }
-    for guardrail in &shown {
+    for guardrail in current {
         let Guardrail { id, version, mode, created_at, .. } = guardrail;
-        let from = match &guardrail.provenance {
-            Provenance::Authored { by } => format!("written by {by}"),
-            Provenance::Synthesized { incident, .. } => format!("from incident {incident}"),
-            Provenance::Refined { replaces, .. } => format!("refines version {replaces}"),
-        };
-        let (at, mode) = (time::local(created_at.0), mode.name());
-        if texts {
-            writeln!(context.streams.out, "# {id} version {version}, {mode}, {from}, {at}")?;
-            writeln!(context.streams.out, "{}", guardrail.text.trim_end())?;
-        } else {
-            let name = guardrail.text.lines().next().unwrap_or_default();
-            writeln!(context.streams.out, "{id}  v{version}  {mode:<7}  {at}  {from}  {name}")?;
+        let (at, mode, from) = (time::local(created_at.0), mode.name(), from(guardrail));
+        let name = plain(guardrail.text.lines().next().unwrap_or_default());
+        writeln!(context.streams.out, "{id}  v{version}  {mode:<7}  {at}  {from}  {name}")?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn texts(shown: &[Guardrail], context: &mut Context<'_>) -> Result<Exit, CliError> {
+    if context.format == Format::Json {
+        context.json(&Document { version: 1, guardrails: shown })?;
+        return Ok(Exit::Fine);
+    }
+    for guardrail in shown {
+        let Guardrail { id, version, mode, created_at, .. } = guardrail;
+        let (at, mode, from) = (time::local(created_at.0), mode.name(), from(guardrail));
+        let out = &mut context.streams.out;
+        writeln!(out, "# {id} version {version}, {mode}, {from}, {at}")?;
+        for line in guardrail.text.trim_end().lines() {
+            writeln!(out, "{}", plain(line))?;
         }
     }
     Ok(Exit::Fine)
+}
+
+/// Where a version came from.
+fn from(guardrail: &Guardrail) -> String {
+    let because = |why: &str| if why.is_empty() { String::new() } else { format!(" ({why})") };
+    plain(&match &guardrail.provenance {
+        Provenance::Authored { by } => format!("written by {by}"),
+        Provenance::Synthesized { incident, .. } => format!("from incident {incident}"),
+        Provenance::Refined { replaces, .. } => format!("refines version {replaces}"),
+        Provenance::Decided { by, why } => {
+            format!("{} by {by}{}", guardrail.mode.decided(), because(why))
+        }
+        Provenance::Edited { by, why } => format!("edited by {by}{}", because(why)),
+        Provenance::RolledBack { to, by, why } => {
+            format!("back to version {to} by {by}{}", because(why))
+        }
+        Provenance::Dismissed { incident } => format!("incident {incident} was none"),
+    })
 }

@@ -52,6 +52,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         direct: args.direct,
     };
     let air = guard::open(context, &target)?;
+    guard::tell_faults(&air, context)?;
     let end = play::play(&air, &script, context)?;
     if let End::Incident { incident, .. } = &end
         && context.format == crate::args::Format::Human

@@ -5,10 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use air_testkit::suite::{self, Case};
+use air_testkit::{
+    run::Played,
+    suite::{self, Case, Expect},
+};
 use serde::Serialize;
 
-use crate::{args::Format, context::Context, error::CliError, exit::Exit};
+use crate::{args::Format, context::Context, error::CliError, exit::Exit, rule_files};
 
 /// Run rule tests: Markdown files whose cases have rules, steps and the expected transcript
 #[derive(Debug, Clone, clap::Args)]
@@ -50,20 +53,21 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         for file in files(&context.cwd.join(path)).map_err(CliError::file("read", path))? {
             let shown = file.strip_prefix(&context.cwd).unwrap_or(&file).display().to_string();
             let text = fs::read_to_string(&file).map_err(CliError::file("read", &file))?;
-            let cases = suite::parse(&text)
+            let mut load = |name: &str| load(&file, name);
+            let cases = suite::parse(&text, &mut load)
                 .map_err(|error| unusable(&shown, error.line, &error.message))?;
             let mut updated = text.clone();
             // From the end, so that places further up stay where they are.
             for case in cases.iter().rev() {
-                let actual = air_testkit::run::run(case)
+                let played = air_testkit::run::run(case)
                     .map_err(|error| unusable(&shown, case.line, &error.to_string()))?;
-                if actual.trim() == case.expected.trim() {
-                    passed += 1;
-                } else if args.update {
-                    updated.replace_range(case.expected_at.clone(), &actual);
-                    passed += 1;
-                } else {
-                    failures.push(failure(&shown, case, actual));
+                match &case.expect {
+                    _ if played.passed => passed += 1,
+                    Expect::Transcript { at, .. } if args.update => {
+                        updated.replace_range(at.clone(), &played.actual);
+                        passed += 1;
+                    }
+                    _ => failures.push(failure(&shown, case, played)),
                 }
             }
             if updated != text {
@@ -76,7 +80,9 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     if passed + failed == 0 {
         return Err(CliError::Usage {
             what: "no case was found: nothing was tested".to_owned(),
-            hint: "a case is a heading with blocks fenced as `toml` and `expect`".to_owned(),
+            hint: "a case is a heading with blocks fenced as `toml` and `expect`, or with a table \
+                   fenced as `flagged` or `clean`"
+                .to_owned(),
         });
     }
     match context.format {
@@ -94,14 +100,26 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     Ok(if failed == 0 { Exit::Fine } else { Exit::Findings })
 }
 
-fn failure(file: &str, case: &Case, actual: String) -> Failure {
+fn failure(file: &str, case: &Case, played: Played) -> Failure {
     Failure {
         file: file.to_owned(),
         line: case.line,
         case: case.name.clone(),
-        expected: case.expected.clone(),
-        actual,
+        expected: played.expected,
+        actual: played.actual,
     }
+}
+
+/// The rule files that `name` stands for, beside the suite `file`.
+fn load(file: &Path, name: &str) -> Result<Vec<(String, String)>, String> {
+    let base = file.parent().unwrap_or(Path::new("."));
+    let found = rule_files::find_in(base, Path::new(name)).map_err(|error| error.to_string())?;
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(base.join(&path))
+            .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+        Ok((path.display().to_string(), text))
+    };
+    found.into_iter().map(read).collect()
 }
 
 fn unusable(file: &str, line: usize, message: &str) -> CliError {

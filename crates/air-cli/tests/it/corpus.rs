@@ -35,7 +35,7 @@ fn a_suite_that_tests_nothing_is_refused() {
         ("# one\n", "no case was found"),
         ("# one\n```toml\n[[step]]\ntool = \"bash\"\n```\n", "no `expect` block"),
         ("# one\n```toml\n[[step]]\ntol = 1\n```\n```expect\n```\n", "line 4"),
-        ("# one\n```air\nrule\n```\n```toml\n[[step]]\ntool = \"x\"\n```\n```expect\n```\n", "of its rules"),
+        ("# one\n```air\nrule\n```\n```toml\n[[step]]\ntool = \"x\"\n```\n```expect\n```\n", "more in its rules"),
     ];
     for (text, expected) in table {
         let dir = tempfile::tempdir().expect("a temporary directory");
@@ -45,4 +45,40 @@ fn a_suite_that_tests_nothing_is_refused() {
         let said = said(&output).replace("case.md:4", "line 4");
         assert!(said.contains(expected), "{expected}: {said}");
     }
+}
+
+#[test]
+fn the_examples_of_the_documentation_hold() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/testing-rules.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let examples: Vec<&str> = page
+        .split("````markdown\n")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("````").map(|(example, _)| example))
+        .collect();
+    assert_eq!(examples.len(), 2);
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    for example in examples {
+        fs::write(dir.path().join("case.md"), example).expect("a case");
+        let output = airctl(dir.path()).args(["test", "case.md"]).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    }
+}
+
+#[test]
+fn rules_come_from_files_beside_the_suite() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let rule = "rule @r\ntrigger bash\ndecide args.command == \"x\"\ncheck\n  x.\nblock\nend\n";
+    let case = "# one\n```rules-from\n../rules/\n```\n```flagged\n[[case]]\nname = \"x\"\n\
+                tool = \"bash\"\nargs = { command = \"x\" }\n```\n";
+    for (path, text) in [("rules/r.air", rule), ("tests/case.md", case)] {
+        let path = dir.path().join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    }
+    let test = || airctl(dir.path()).args(["test", "tests"]).output().expect("it runs");
+    assert_eq!(test().status.code(), Some(0), "{}", said(&test()));
+    fs::remove_file(dir.path().join("rules/r.air")).expect("removed");
+    assert_eq!(test().status.code(), Some(2));
+    assert!(said(&test()).contains("tests/case.md:3: "), "{}", said(&test()));
 }

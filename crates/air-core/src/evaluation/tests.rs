@@ -212,6 +212,7 @@ fn what_the_policy_says_can_be_changed() {
         critical_guardrail: Hit::Warn,
         guardrail: Hit::Block,
         critical_check: OnUndetermined::Note,
+        learned_guardrail: Hit::Warn,
         check: OnUndetermined::Hold,
     };
     let rules = || {

@@ -15,6 +15,7 @@ fn events() -> Vec<SessionEvent> {
     let gated = SessionEvent::Gated {
         index: 1,
         tool: "bash".into(),
+        step: None,
         gate: Gate::Block,
         hits: vec![],
         undetermined: vec![],

@@ -41,7 +41,7 @@ impl Bindings {
         let mut imports = Self::default();
         let mut assignments = Vec::new();
         // What does not parse is noted when the calls are read, so not here.
-        syntax::walk(root, &mut Collector::new(""), |node, _, _| {
+        syntax::walk(root, &mut Collector::new("", &air_core::port::Alone), |node, _, _| {
             match node.kind() {
                 "import_statement" => imports.import(node, source, out),
                 "import_from_statement" => imports.import_from(node, source, out),

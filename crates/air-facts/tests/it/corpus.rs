@@ -1,15 +1,15 @@
 //! `tests/corpus`: sources, and what must be found in them.
 
-use air_core::code::CodeFacts;
+use air_core::{code::CodeFacts, place::Place};
 
 #[test]
 fn python() {
-    check(include_str!("../corpus/python.txt"), air_facts::python::read);
+    check(include_str!("../corpus/python.txt"), crate::python);
 }
 
 #[test]
 fn shell() {
-    check(include_str!("../corpus/shell.txt"), air_facts::shell::read);
+    check(include_str!("../corpus/shell.txt"), crate::shell);
 }
 
 /// A case is `== title`, source, `--`, and one expectation a line.
@@ -40,6 +40,21 @@ fn holds(expectation: &str, facts: &CodeFacts) -> bool {
         "path" => has(&facts.paths),
         "url" => has(&facts.urls),
         "string" => has(&facts.strings),
+        // `op file.delete /etc/passwd`, `flow file /etc/passwd -> network http://h/`.
+        "op" => facts.operations.iter().any(|operation| {
+            format!("{} {}", operation.activity.name(), operation.target).trim_end() == value
+        }),
+        "flow" => facts.flows.iter().any(|flow| {
+            let place = |place: &Place| format!("{} {}", place.kind.name(), place.name);
+            format!("{} -> {}", place(&flow.source), place(&flow.sink).trim_end()) == value
+        }),
+        "leaves" => facts.leaves.iter().any(|(place, held)| {
+            let from =
+                held.sources.iter().map(|from| format!("{} {}", from.kind.name(), from.name));
+            format!("{} {}: {}", place.kind.name(), place.name, from.collect::<Vec<_>>().join(", "))
+                == value
+        }),
+        "no" => !holds(value, facts),
         "complete" => facts.incomplete.is_empty(),
         "incomplete" => facts.incomplete.iter().any(|reason| reason.contains(value)),
         other => panic!("unknown expectation `{other}`"),

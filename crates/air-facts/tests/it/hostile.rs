@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use air_core::code::CodeFacts;
 use proptest::prelude::*;
 
-const READERS: [fn(&str) -> CodeFacts; 2] = [air_facts::python::read, air_facts::shell::read];
+const READERS: [fn(&str) -> CodeFacts; 2] = [crate::python, crate::shell];
 
 #[test]
 fn huge_nested_and_odd_sources_are_incomplete_soon() {
@@ -40,12 +40,12 @@ fn huge_nested_and_odd_sources_are_incomplete_soon() {
         }
     }
     assert_eq!(
-        air_facts::python::read(&sources[0]).incomplete,
+        crate::python(&sources[0]).incomplete,
         ["source of 5242880 bytes is too long to parse"]
     );
-    assert_eq!(air_facts::python::read(&sources[1]).incomplete, ["source holds a NUL byte"]);
-    assert!(!air_facts::python::read(&sources[2]).incomplete.is_empty());
-    assert!(!air_facts::shell::read(&sources[5]).incomplete.is_empty());
+    assert_eq!(crate::python(&sources[1]).incomplete, ["source holds a NUL byte"]);
+    assert!(!crate::python(&sources[2]).incomplete.is_empty());
+    assert!(!crate::shell(&sources[5]).incomplete.is_empty());
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn source_within_source_ends() {
     for _ in 0..8 {
         source = format!("bash -c {}", quote(&source));
     }
-    let facts = air_facts::shell::read(&source);
+    let facts = crate::shell(&source);
     assert!(facts.incomplete.iter().any(|reason| reason.contains("nested too deeply")));
 }
 
@@ -96,9 +96,9 @@ proptest! {
 
     #[test]
     fn literals_keep_their_text(text in "[ -&(-~é]*") {
-        let facts = air_facts::python::read(&format!("f({text:?})"));
+        let facts = crate::python(&format!("f({text:?})"));
         prop_assert_eq!(&facts.calls[0].args[0], &text);
-        let facts = air_facts::shell::read(&format!("f {}", quote(&text)));
+        let facts = crate::shell(&format!("f {}", quote(&text)));
         prop_assert_eq!(&facts.calls[0].args[0], &text);
     }
 }

@@ -5,3 +5,13 @@ mod corpus;
 mod hostile;
 mod labels;
 mod reader;
+
+use air_core::{code::CodeFacts, port::Alone};
+
+fn python(source: &str) -> CodeFacts {
+    air_facts::python::read(source, &Alone)
+}
+
+fn shell(source: &str) -> CodeFacts {
+    air_facts::shell::read(source, &Alone)
+}

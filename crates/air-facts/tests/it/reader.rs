@@ -1,11 +1,14 @@
 //! Which argument is read.
 
-use air_core::{code::CodeFacts, port::CodeReader};
+use air_core::{
+    code::CodeFacts,
+    port::{Alone, CodeReader},
+};
 use air_facts::{Carries, CodeParser};
 use serde_json::json;
 
 fn read(parser: &CodeParser, tool: &str, arguments: &serde_json::Value) -> CodeFacts {
-    CodeReader::read(parser, tool, arguments.as_object().unwrap())
+    CodeReader::read(parser, tool, arguments.as_object().unwrap(), &Alone)
 }
 
 #[test]
@@ -43,7 +46,7 @@ fn hosts_add_tools() {
 #[test]
 fn facts_in_full() {
     let source = "import os\nos.system('cp /etc/passwd x')\n";
-    let facts = serde_json::to_value(air_facts::python::read(source)).unwrap();
+    let facts = serde_json::to_value(crate::python(source)).unwrap();
     insta::assert_snapshot!(facts["calls"], @r#"[{"args":["cp /etc/passwd x"],"line":2,"name":"os.system"},{"args":["/etc/passwd","x"],"line":2,"name":"cp"}]"#);
     assert_eq!(facts["imports"], json!(["os"]));
     assert_eq!(facts["paths"], json!(["/etc/passwd", "x"]));

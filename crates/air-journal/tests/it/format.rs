@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use air_core::port::{Durability, Journal};
+use air_core::port::{Durability, GuardrailStore as _, Journal};
 use air_journal::{OpenError, SqliteJournal};
 use futures::executor::block_on;
 
@@ -44,6 +44,73 @@ fn a_newer_journal_is_refused() {
     insta::assert_snapshot!(
         error,
         @"journal has schema version 9, but this version of air supports 1; upgrade air"
+    );
+}
+
+/// A store that holds these versions of guardrails, each with its format.
+fn guardrails(rows: &[(&str, u32, i64, &str)]) -> (tempfile::TempDir, SqliteJournal) {
+    let (dir, path) = place();
+    drop(SqliteJournal::open(&path).unwrap());
+    for (id, version, format, body) in rows {
+        raw(&path)
+            .execute(
+                "INSERT INTO guardrails (id, version, format, body) VALUES (?1, ?2, ?3, ?4)",
+                (id, version, format, body),
+            )
+            .unwrap();
+    }
+    let journal = SqliteJournal::open(&path).unwrap();
+    (dir, journal)
+}
+
+#[test]
+fn guardrails_of_format_1_are_read() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/guardrails-1.jsonl");
+    let lines = fs::read_to_string(fixture).unwrap();
+    let rows: Vec<_> = (1..).zip(lines.lines()).map(|(n, body)| ("g-i1", n, 1, body)).collect();
+    let (_dir, journal) = guardrails(&rows);
+    let history = block_on(journal.history(&"g-i1".into())).unwrap();
+    assert_eq!(history.len(), 3);
+    insta::assert_snapshot!(
+        history.iter().map(|one| format!("{:?}", one.provenance)).collect::<Vec<_>>().join("\n"),
+        @r#"
+    Synthesized { incident: IncidentId("i1"), by: "air-synth 0.1" }
+    Refined { replaces: 1, incident: Some(IncidentId("i2")) }
+    Authored { by: "someone" }
+    "#
+    );
+    assert_eq!(block_on(journal.current()).unwrap(), history[2..]);
+    assert_eq!(block_on(journal.damaged()).unwrap(), []);
+}
+
+#[test]
+fn the_last_good_version_of_a_guardrail_is_current_and_the_damage_is_said() {
+    let body = |id: &str, version: u32| {
+        format!(
+            r#"{{"id":"{id}","version":{version},"text":"t","mode":"enforce","provenance":{{"kind":"authored","by":"b"}},"created_at":1}}"#
+        )
+    };
+    let (one, two, three) = (body("a", 1), body("a", 2), body("b", 1));
+    let (_dir, journal) = guardrails(&[
+        ("a", 1, 1, &one),
+        ("a", 2, 1, &two),
+        ("b", 1, 1, &three),
+        ("a", 3, 1, "{"),
+        ("b", 2, 9, &body("b", 2)),
+        ("c", 1, 1, &body("b", 1)),
+    ]);
+    let current = block_on(journal.current()).unwrap();
+    let told: Vec<_> = current.iter().map(|held| (held.id.as_str(), held.version)).collect();
+    assert_eq!(told, [("a", 2), ("b", 1)]);
+    let damaged = block_on(journal.damaged()).unwrap();
+    let told = damaged.iter().map(|one| format!("{} {}: {}", one.id, one.version, one.why));
+    insta::assert_snapshot!(
+        told.collect::<Vec<_>>().join("\n"),
+        @r"
+    a 3: its record is damaged (EOF while parsing an object at line 1 column 1); restore a backup
+    b 2: a newer version of air wrote it; upgrade air
+    c 1: its record is that of another version; restore a backup
+    "
     );
 }
 

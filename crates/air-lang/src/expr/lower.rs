@@ -52,6 +52,12 @@ pub(super) fn lower(
     Err(lowerer.errors)
 }
 
+/// Tells where the parts of a syntax tree are.
+pub(super) fn spans<'a>(source: &'a str, scan: &'a Scan, ast: &'a Ast) -> Lowerer<'a> {
+    let (variables, errors) = (Vec::new(), Vec::new());
+    Lowerer { source, scan, ast, moment: Moment::After, variables, errors, reads: Roots::NONE }
+}
+
 /// Stands for what has an error; of any type, so that one mistake gives one error.
 pub(super) fn broken() -> Typed {
     (Node::Const(Value::Null), Ty::Dyn)

@@ -17,6 +17,10 @@ pub(super) const MAX_DEPTH: usize = 96;
 pub(super) struct Scan {
     /// From the byte of an opening bracket to the byte after its closing one.
     pub(super) pairs: BTreeMap<usize, usize>,
+    /// Where a `||` stands that is in no bracket.
+    pub(super) ors: Vec<usize>,
+    /// Whether a `?` stands in no bracket, and so binds weaker than those.
+    pub(super) is_ternary: bool,
 }
 
 /// One level of brackets.
@@ -104,9 +108,15 @@ impl Cursor<'_> {
                 b'&' | b'|' if next == byte => {
                     self.at += 1;
                     level.chain = 0;
+                    if outermost && byte == b'|' {
+                        scan.ors.push(at);
+                    }
                 }
                 b',' => (level.chain, level.ternaries) = (0, 0),
-                b'?' => level.ternaries += 1,
+                b'?' => {
+                    level.ternaries += 1;
+                    scan.is_ternary |= outermost;
+                }
                 b'=' | b'!' | b'<' | b'>' => {
                     // `!` and `!=` count alike; `==` counts once.
                     self.at += usize::from(next == b'=');

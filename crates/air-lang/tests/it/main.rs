@@ -1,12 +1,15 @@
 //! The language from outside: files in, rules, findings and layouts out.
 #![expect(
+    clippy::expect_used,
     clippy::format_collect,
     clippy::string_slice,
     reason = "sources are built for reading, and cut where the test knows them"
 )]
 
 mod errors;
+mod export;
 mod format;
+mod mutate;
 mod parse;
 
 /// Figures 2 to 7 of the paper, as printed.

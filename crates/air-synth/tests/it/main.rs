@@ -6,18 +6,21 @@ use std::sync::Arc;
 use air_core::{
     code::CodeFacts,
     effects::{Change, Effects, FileEffect, Observed, ProcessEffect, ReadEffect},
-    fact::{Facts, NoLabels, Root},
+    fact::{Facts, Root},
     guardrail::{Guardrail, Mode, Provenance},
     id::Timestamp,
     incident::{Detection, Incident},
     outcome::Outcome,
-    port::{CodeReader, Synthesis, SynthesisError, SynthesisRequest, Synthesizer, Tier},
+    port::{
+        Alone, CodeReader, Harm, PastStep, Proposal, Synthesis, SynthesisError, SynthesisRequest,
+        Synthesizer, Tier,
+    },
     rule::{Decision, Rule},
     step::{CompletedStep, ProposedStep, ToolCall},
     value::Value,
 };
 use air_facts::{CodeParser, LabelTable};
-use air_synth::ExactSynthesizer;
+use air_synth::Compiler;
 
 const PROCESS_RULE: &str = "rule @left_running\ntrigger *\nseverity medium\n\
     decide size(effects.processes) > 0\ncheck\n  a process runs on.\nremediate\n  end it.\nend\n";
@@ -33,6 +36,7 @@ struct Case {
     step: CompletedStep,
     effects: Effects,
     benign: Vec<ToolCall>,
+    harms: Vec<Harm>,
     existing: Vec<Guardrail>,
 }
 
@@ -54,7 +58,7 @@ fn case(call: ToolCall, effects: Effects) -> Case {
     let plan = "I go on.".into();
     let proposed = ProposedStep { session: "s1".into(), index: 1, plan, call };
     let step = CompletedStep { proposed, observation: None };
-    Case { rule, step, effects, benign: vec![], existing: vec![] }
+    Case { rule, step, effects, benign: vec![], harms: vec![], existing: vec![] }
 }
 
 fn file(path: &str, change: Change, origin: Option<&str>) -> Effects {
@@ -88,7 +92,14 @@ fn nothing() -> Effects {
     Effects::default()
 }
 
-fn derive(case: &Case) -> Result<Synthesis, SynthesisError> {
+fn derive(case: &Case) -> Result<Proposal, SynthesisError> {
+    match answer(case)? {
+        Synthesis::Proposed(proposal) => Ok(proposal),
+        covered @ Synthesis::Covered { .. } => panic!("{covered:?}"),
+    }
+}
+
+fn answer(case: &Case) -> Result<Synthesis, SynthesisError> {
     let parsed = air_lang::parse(case.rule);
     let [rule] = parsed.rules() else { panic!("{:?}", parsed.diagnostics()) };
     let detection = Detection {
@@ -105,22 +116,31 @@ fn derive(case: &Case) -> Result<Synthesis, SynthesisError> {
         response: vec![],
         restorable: true,
     };
+    let labels = Arc::new(LabelTable::built_in().unwrap());
+    let past = |call: &ToolCall| PastStep {
+        plan: String::new(),
+        call: call.clone(),
+        code: Arc::new(read(call)),
+    };
+    let benign: Vec<PastStep> = case.benign.iter().map(past).collect();
     let request = SynthesisRequest {
         incident: &Incident::open("i7".into(), detection),
         rule,
         step: &case.step,
-        code: &read(&case.step.proposed.call),
+        code: &Arc::new(read(&case.step.proposed.call)),
+        facts: &facts(&case.step.proposed.call),
+        harms: &case.harms,
+        shadows: &[],
         effects: &case.effects,
-        benign: &case.benign,
+        benign: &benign,
         existing: &case.existing,
     };
-    let labels = Arc::new(LabelTable::built_in().unwrap());
-    let synthesizer = ExactSynthesizer::new(Arc::new(CodeParser::new()), labels);
+    let synthesizer = Compiler::new(Arc::new(CodeParser::new()), labels);
     futures::executor::block_on(synthesizer.synthesize(request))
 }
 
 fn read(call: &ToolCall) -> CodeFacts {
-    CodeReader::read(&CodeParser::new(), &call.tool, &call.arguments)
+    CodeReader::read(&CodeParser::new(), &call.tool, &call.arguments, &Alone)
 }
 
 fn rule(text: &str) -> Rule {
@@ -129,17 +149,27 @@ fn rule(text: &str) -> Rule {
     parsed.into_rules().remove(0)
 }
 
+/// What is known before `call`.
+fn facts(call: &ToolCall) -> Facts {
+    let labels = LabelTable::built_in().unwrap();
+    let arguments = serde_json::Value::Object(call.arguments.clone());
+    let code = read(call).to_value(&labels);
+    Facts::new(Arc::new(labels))
+        .with(Root::Tool, Value::from(call.tool.as_str()))
+        .with(Root::Args, Value::from(&arguments))
+        .with(Root::Plan, Value::from(""))
+        .with(Root::Intents, Value::list([]))
+        .with(Root::Code, code)
+}
+
 /// What the guardrail says of `call`.
 fn says(text: &str, call: &ToolCall) -> Outcome {
     let rule = rule(text);
-    assert!(rule.trigger.matches(&call.tool));
-    let arguments = serde_json::Value::Object(call.arguments.clone());
-    let facts = Facts::new(Arc::new(NoLabels))
-        .with(Root::Tool, Value::from(call.tool.as_str()))
-        .with(Root::Args, Value::from(&arguments))
-        .with(Root::Code, read(call).to_value());
+    if !rule.trigger.matches(&call.tool) {
+        return Outcome::Unsatisfied;
+    }
     let Decision::Decide(condition) = rule.decision else { panic!("no `decide`: {text}") };
-    condition.evaluate(&facts)
+    condition.evaluate(&facts(call))
 }
 
 fn condition(case: &Case) -> String {
@@ -233,7 +263,7 @@ fn a_guardrail_tells_what_it_comes_from() {
     let copied = file("/workspace/passwd", Change::Created, Some("/etc/passwd"));
     let code = "import shutil\nshutil.copy('/etc/passwd', 'passwd')";
     let synthesis = derive(&case(python(code), copied)).unwrap();
-    assert_eq!((synthesis.id.as_str(), synthesis.by.as_str()), ("g-i7", "exact/1"));
+    assert_eq!((synthesis.id.as_str(), synthesis.by.as_str()), ("g-i7", "compiler/1"));
     insta::assert_snapshot!(synthesis.text);
 }
 
@@ -263,7 +293,7 @@ fn a_benign_call_narrows_it() {
     assert_eq!(condition(&incident), "args.command == \"cp /etc/passwd passwd\"");
     incident.benign.push(bash("cp /etc/passwd passwd"));
     let error = derive(&incident).unwrap_err();
-    insta::assert_snapshot!(error, @"no guardrail: a benign call of this session is like the incident's");
+    insta::assert_snapshot!(error, @"no guardrail: a benign call is like the incident's");
 }
 
 #[test]
@@ -320,6 +350,8 @@ fn one_guardrail_is_enough() {
         version: 1,
         text: text.into(),
         mode,
+        wider: None,
+        tried: None,
         provenance: Provenance::Authored { by: "me".into() },
         created_at: Timestamp(0),
     };
@@ -329,8 +361,8 @@ fn one_guardrail_is_enough() {
     incident.existing = harmless.map(|(id, text, mode)| stored(id, text, mode)).to_vec();
     assert_eq!(derive(&incident).unwrap().text, text);
     incident.existing.push(stored("g-i3", &text, Mode::Enforce));
-    let error = derive(&incident).unwrap_err();
-    insta::assert_snapshot!(error, @"no guardrail: already covered by guardrail `g-i3`");
+    let covered = Synthesis::Covered { id: "g-i3".into(), version: 1 };
+    assert_eq!(answer(&incident).unwrap(), covered);
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! The driver over scripted ports: crashes at every append, journals that fail, harm that goes on.
-#![expect(clippy::panic, reason = "helpers of tests fail as tests do")]
+#![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+mod replay;
+mod suite;
 
 use air_core::{
     effects::{Change, Effects, FileEffect, Observed},

@@ -120,3 +120,40 @@ fn wrong_arguments_are_named() {
         }
     });
 }
+
+/// What a call runs is read as a tool would read it.
+fn sources_are_read(bench: &Bench) {
+    bench.write("kept.sh", "echo kept", 0o644);
+    bench.write("changed.sh", "echo before", 0o644);
+    bench.write("gone.sh", "echo gone", 0o644);
+    bench.write("d/hidden.sh", "echo hidden", 0o644);
+    bench.write("other.sh", "echo other", 0o644);
+    bench.bash(
+        "echo echo new > new.sh; echo echo after > changed.sh; rm gone.sh; rm -r d; mkdir d; \
+         ln -s other.sh link.sh; echo echo home > ~/home.sh; head -c 2000000 /dev/zero > large.sh",
+    );
+    let read = |path: &str| bench.workspace.source_file(path);
+    for (path, content) in [
+        ("kept.sh", "echo kept"),
+        ("./d/../changed.sh", "echo after\n"),
+        ("new.sh", "echo new\n"),
+        ("~/home.sh", "echo home\n"),
+    ] {
+        assert_eq!(read(path).as_deref(), Ok(content.as_bytes()), "{path}");
+    }
+    for path in ["gone.sh", "d/hidden.sh", "link.sh", "large.sh", "d", "none.sh", "/root/.bashrc"] {
+        assert!(read(path).is_err(), "{path}: {:?}", read(path));
+    }
+}
+
+#[test]
+fn what_a_call_runs_can_be_read() {
+    at_each_tier(|bench| sources_are_read(&bench));
+    let overlay = |config: &mut SandboxConfig| {
+        config.overlay = Some(Overlay::of(&config.session_dir));
+    };
+    match Bench::try_with(Tier::T3, overlay) {
+        Some(bench) => sources_are_read(&bench),
+        None => skip("tier T3 is not available"),
+    }
+}

@@ -1,0 +1,252 @@
+//! Where data lies: what a flow comes from and goes to, and what later steps find there.
+
+use std::{net::IpAddr, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{fact::PathLabels, value::Value};
+
+/// What kind of place it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlaceKind {
+    /// A file, by its path.
+    File,
+    /// An environment variable, by its name; `*` is all of them.
+    Environment,
+    /// A host, as URL or `host:port`.
+    Network,
+    /// What the agent and the user read: standard output and error.
+    Output,
+    /// Standard input, or what a person types.
+    Input,
+    /// The output of a command that is not known to come from anywhere else, by its name.
+    Command,
+    /// Code: what goes there is run.
+    Code,
+    /// A variable of an interpreter that lasts from step to step, by its name.
+    Variable,
+}
+
+impl PlaceKind {
+    /// Its name in conditions.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Environment => "environment",
+            Self::Network => "network",
+            Self::Output => "output",
+            Self::Input => "input",
+            Self::Command => "command",
+            Self::Code => "code",
+            Self::Variable => "variable",
+        }
+    }
+}
+
+/// One place. In its name, `${…}` stands for what is computed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Place {
+    /// What kind it is.
+    pub kind: PlaceKind,
+    /// Which one.
+    pub name: String,
+}
+
+impl Place {
+    /// The place of that kind and name.
+    pub fn new(kind: PlaceKind, name: impl Into<String>) -> Self {
+        Self { kind, name: name.into() }
+    }
+
+    /// Its name, unknown where a part is computed.
+    pub fn name_value(&self) -> Value {
+        if is_known(&self.name) {
+            Value::from(self.name.as_str())
+        } else {
+            Value::unknown(format!("{} is computed", self.name))
+        }
+    }
+
+    /// Its labels: of a path by `labels`, of a host by its address, of a variable by its name.
+    /// Incomplete where a part of the name is computed.
+    pub fn labels_value(&self, labels: &dyn PathLabels) -> Value {
+        let found = self.labels(labels);
+        let computed = (!is_known(&self.name)).then(|| format!("{} is computed", self.name));
+        Value::list_with(found.into_iter().map(Value::string), computed.as_deref())
+    }
+
+    /// Its labels.
+    pub fn labels(&self, labels: &dyn PathLabels) -> Vec<Arc<str>> {
+        match self.kind {
+            PlaceKind::File => labels.labels(&self.name),
+            PlaceKind::Network => host_label(&self.name).map(Arc::from).into_iter().collect(),
+            PlaceKind::Environment => {
+                variable_label(&self.name).map(Arc::from).into_iter().collect()
+            }
+            PlaceKind::Output
+            | PlaceKind::Input
+            | PlaceKind::Command
+            | PlaceKind::Code
+            | PlaceKind::Variable => Vec::new(),
+        }
+    }
+}
+
+/// `path` as it is meant from the directory `cwd`, where `~` is `home`: absolute, without `.` and `..`.
+pub fn absolute(cwd: &str, home: &str, path: &str) -> String {
+    let joined = match path.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
+        _ if path.starts_with('/') => path.to_owned(),
+        _ => format!("{cwd}/{path}"),
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in joined.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+/// Whether no part of `name` is computed.
+pub fn is_known(name: &str) -> bool {
+    !name.contains("${")
+}
+
+/// What a place holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// The text itself, where the source says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The functions or modules that it stands for: `shutil.copy`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// Where it comes from, first of all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<Place>,
+}
+
+impl Held {
+    /// Whether nothing is known of it.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_none() && self.names.is_empty() && self.sources.is_empty()
+    }
+}
+
+/// `loopback`, `link-local`, `private` or `public`; `None` where the host is computed.
+fn host_label(address: &str) -> Option<&'static str> {
+    let host = host(address);
+    if host.is_empty() || !is_known(host) {
+        return None;
+    }
+    let lower = host.to_ascii_lowercase();
+    let name = lower.trim_end_matches('.');
+    if name == "localhost" || name.ends_with(".localhost") {
+        return Some("loopback");
+    }
+    let within = [".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp"];
+    let Ok(address) = name.parse::<IpAddr>() else {
+        let inside = !name.contains('.') || within.iter().any(|end| name.ends_with(end));
+        return Some(if inside { "private" } else { "public" });
+    };
+    let v4 = match address {
+        IpAddr::V4(v4) => Some(v4),
+        IpAddr::V6(v6) => v6.to_ipv4_mapped(),
+    };
+    Some(match (v4, address) {
+        (Some(v4), _) if v4.is_loopback() => "loopback",
+        (Some(v4), _) if v4.is_link_local() => "link-local",
+        (Some(v4), _) if v4.is_private() => "private",
+        (None, IpAddr::V6(v6)) if v6.is_loopback() => "loopback",
+        (None, IpAddr::V6(v6)) if v6.is_unicast_link_local() => "link-local",
+        (None, IpAddr::V6(v6)) if v6.is_unique_local() => "private",
+        _ => "public",
+    })
+}
+
+/// The host in a URL or in `host:port`.
+pub fn host(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    if let Some(bracketed) = host.strip_prefix('[') {
+        return bracketed.split(']').next().unwrap_or(bracketed);
+    }
+    match host.rsplit_once(':') {
+        // An address of many colons has no port.
+        Some((name, port)) if !name.contains(':') && port.bytes().all(|b| b.is_ascii_digit()) => {
+            name
+        }
+        _ => host,
+    }
+}
+
+/// `credential` for a variable that is named like a secret, `whole-environment` for all of them.
+fn variable_label(name: &str) -> Option<&'static str> {
+    const SECRET: [&str; 9] = [
+        "KEY",
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "CREDENTIAL",
+        "PWD_",
+        "AUTH",
+    ];
+    let name = name.to_ascii_uppercase();
+    if name == "*" {
+        Some("whole-environment")
+    } else if name == "SSH_AUTH_SOCK" || name == "XAUTHORITY" {
+        None
+    } else {
+        SECRET.iter().any(|word| name.contains(word)).then_some("credential")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{host, host_label, variable_label};
+
+    #[test]
+    fn hosts_have_the_label_of_their_network() {
+        for (address, label) in [
+            ("http://localhost:8080/a", Some("loopback")),
+            ("127.0.0.1:80", Some("loopback")),
+            ("https://[::1]/x", Some("loopback")),
+            ("http://169.254.169.254/latest", Some("link-local")),
+            ("10.1.2.3:22", Some("private")),
+            ("http://user:pw@192.168.0.4/", Some("private")),
+            ("db", Some("private")),
+            ("https://build.corp/x", Some("private")),
+            ("https://example.com/a?b=http://localhost", Some("public")),
+            ("8.8.8.8:53", Some("public")),
+            ("0.0.0.0:4444", Some("public")),
+            ("http://${host}/x", None),
+            ("", None),
+        ] {
+            assert_eq!(host_label(address), label, "{address}");
+        }
+        assert_eq!(host("https://[fe80::1]:443/x"), "fe80::1");
+    }
+
+    #[test]
+    fn variables_are_told_by_their_names() {
+        for (name, label) in [
+            ("AWS_SECRET_ACCESS_KEY", Some("credential")),
+            ("db_password", Some("credential")),
+            ("GITHUB_TOKEN", Some("credential")),
+            ("*", Some("whole-environment")),
+            ("HOME", None),
+            ("SSH_AUTH_SOCK", None),
+        ] {
+            assert_eq!(variable_label(name), label, "{name}");
+        }
+    }
+}
