@@ -8,6 +8,7 @@ use air_core::{
     evaluation::{Advance, Decided, Gate},
     fact::{Facts, NoLabels, Root},
     policy::FailPolicy,
+    port::Alone,
     ruleset::RuleSet,
     value::Value,
 };
@@ -56,7 +57,9 @@ fn decide(
                 match root {
                     Root::Tool => Value::from(tool),
                     Root::Args => Value::from(args),
-                    Root::Code => code.read(tool, args.as_object().unwrap()).to_value(),
+                    Root::Code => {
+                        code.read(tool, args.as_object().unwrap(), &Alone).to_value(&NoLabels)
+                    }
                     root => Value::unknown(format!("`{root}` is not measured here")),
                 },
             );
@@ -118,7 +121,7 @@ fn engine_in_parts(text: &str) -> Engine {
 fn ten_matching(c: &mut Criterion) {
     let (engine, code) = (ten(), CodeParser::new());
     let args = python(10);
-    let value = code.read("python_repl", args.as_object().unwrap()).to_value();
+    let value = code.read("python_repl", args.as_object().unwrap(), &Alone).to_value(&NoLabels);
     let facts = Facts::new(Arc::new(NoLabels)).with(Root::Code, value);
     c.bench_function("10 guardrails with conditions, facts at hand", |b| {
         b.iter(|| match engine.before_step(black_box("python_repl")).advance(&facts) {

@@ -12,6 +12,7 @@ use air_core::{
     evaluation::{Advance, Decided, Gate},
     fact::{Facts, NoLabels, Root},
     policy::FailPolicy,
+    port::Alone,
     ruleset::RuleSet,
     value::Value,
 };
@@ -48,7 +49,7 @@ fn decide(engine: &Engine, code: &CodeParser, step: &Step) -> Option<Decided<Gat
                 Root::Args => Value::record(
                     step.args.iter().map(|(name, value)| (name.as_str(), value.into())),
                 ),
-                Root::Code => code.read(&step.tool, &step.args).to_value(),
+                Root::Code => code.read(&step.tool, &step.args, &Alone).to_value(&NoLabels),
                 root => Value::unknown(format!("`{root}` is not there")),
             };
             facts.set(root, value);
