@@ -27,7 +27,7 @@ use air_core::{
     condition::{Budget, CallTemplate, Condition},
     fact::{Facts, Roots},
     outcome::Outcome,
-    requirement::{Place, Requirement},
+    requirement::{FactPath, Requirement},
     value::Value,
 };
 
@@ -85,7 +85,7 @@ pub fn compile(source: &str, moment: Moment) -> Result<Arc<dyn Condition>, Vec<E
             _ => error,
         }]);
     }
-    let (places, requires) = (needs::places(&node), needs::requirement(&node));
+    let (places, requires) = (needs::paths(&node), needs::requirement(&node));
     Ok(Arc::new(Compiled { source: source.into(), node, reads, places, requires }))
 }
 
@@ -146,7 +146,7 @@ struct Compiled {
     source: Arc<str>,
     node: Node,
     reads: Roots,
-    places: Vec<Place>,
+    places: Vec<FactPath>,
     requires: Requirement,
 }
 
@@ -159,7 +159,7 @@ impl Condition for Compiled {
         self.reads
     }
 
-    fn places(&self) -> &[Place] {
+    fn paths(&self) -> &[FactPath] {
         &self.places
     }
 

@@ -4,9 +4,9 @@
 //! incident machine over the scripted ports of [`scripted`], and gives the transcript that a case
 //! expects. `airctl test` and AIR's own corpus use the same runner.
 
-pub mod rename;
 pub mod coverage;
 pub mod mutation;
+pub mod rename;
 pub mod run;
 pub mod scripted;
 pub mod suite;

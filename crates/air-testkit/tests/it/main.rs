@@ -5,10 +5,10 @@ mod ceiling;
 mod classes;
 mod guardrails;
 mod learning;
-mod replay;
-mod siblings;
 mod literals;
 mod rename;
+mod replay;
+mod siblings;
 mod suite;
 
 use air_core::{
