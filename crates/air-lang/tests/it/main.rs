@@ -5,6 +5,7 @@
     reason = "sources are built for reading, and cut where the test knows them"
 )]
 
+mod convert;
 mod errors;
 mod fix;
 mod format;
