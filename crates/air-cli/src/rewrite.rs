@@ -17,7 +17,9 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
 
 fn persist(path: &Path, text: &str, permissions: Option<fs::Permissions>) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    // What goes wrong is about the file, not about the one beside it.
+    let plain = |error: io::Error| io::Error::from(error.kind());
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(plain)?;
     file.write_all(text.as_bytes())?;
     let permissions = match permissions {
         Some(permissions) => permissions,

@@ -7,7 +7,8 @@ use rowan::GreenNode;
 
 use crate::{
     diagnostic::{Code, Diagnostic, Edit, Severity, Sink, quoted},
-    format, lower,
+    format,
+    lower::{self, Lowered},
     syntax::{SyntaxKind, SyntaxNode, parser},
 };
 
@@ -135,29 +136,13 @@ fn too_large(bytes: usize) -> Option<Parsed> {
 fn parse_into(source: &str, mut sink: Sink) -> Parsed {
     let tree = parser::parse(source, &mut sink);
     let mut lowered = Vec::new();
-    let mut names = HashMap::new();
-    let mut sources: HashMap<&str, Arc<str>> = HashMap::new();
+    let mut names = Names::default();
     for node in SyntaxNode::new_root(tree.clone()).children() {
         if node.kind() != SyntaxKind::Rule {
             continue;
         }
         let rule = lower::rule(&node, source, &mut sink);
-        if let Some(name) = rule.name
-            && let Some(first) = names.insert(name.text, name.start)
-        {
-            names.insert(name.text, first);
-            let line = source.get(..first).map_or(0, |text| text.matches('\n').count()) + 1;
-            let message = format!("{} is the name of another rule", quoted(name.text));
-            let hint = format!("the other one is in line {line}; names are unique in a rule set");
-            let same = rule.rule.as_ref().map(|rule| &rule.source);
-            let fix = same.is_some_and(|text| sources.get(name.text) == Some(text));
-            let range =
-                usize::from(node.text_range().start())..usize::from(node.text_range().end());
-            let added = sink.error(Code::DuplicateName, name.span(), message, hint);
-            added.fix(fix.then(|| Edit::new(range, "")));
-        } else if let (Some(rule), Some(name)) = (&rule.rule, rule.name) {
-            sources.insert(name.text, rule.source.clone());
-        }
+        names.look(&node, &rule, source, &mut sink);
         if let (Some(rule), Some(name)) = (rule.rule, rule.name) {
             lowered.push((node.text_range(), (rule, name.span())));
         }
@@ -172,6 +157,37 @@ fn parse_into(source: &str, mut sink: Sink) -> Parsed {
     let rules = lowered.into_iter().filter(|(range, _)| sound(*range));
     let (rules, names) = rules.map(|(_, rule)| rule).unzip();
     Parsed { tree, rules, names, diagnostics, hopeless }
+}
+
+/// The names of the rules so far.
+#[derive(Default)]
+struct Names<'s> {
+    /// Each with its line, and its rule where that is sound.
+    first: HashMap<&'s str, (usize, Option<Arc<str>>)>,
+    /// Line breaks before byte `counted`, so that no byte is looked at twice.
+    lines: usize,
+    counted: usize,
+}
+
+impl<'s> Names<'s> {
+    /// Reports a name that another rule has.
+    fn look(&mut self, node: &SyntaxNode, rule: &Lowered<'s>, source: &str, sink: &mut Sink) {
+        let Some(name) = rule.name else { return };
+        let passed = source.get(self.counted..name.start).unwrap_or_default();
+        self.lines += passed.matches('\n').count();
+        self.counted = name.start;
+        let text = rule.rule.as_ref().map(|rule| Arc::clone(&rule.source));
+        let Some((line, first)) = self.first.get(name.text) else {
+            self.first.insert(name.text, (self.lines + 1, text));
+            return;
+        };
+        let message = format!("{} is the name of another rule", quoted(name.text));
+        let hint = format!("the other one is in line {line}; names are unique in a rule set");
+        let same = text.is_some() && text == *first;
+        let range = usize::from(node.text_range().start())..usize::from(node.text_range().end());
+        let added = sink.error(Code::DuplicateName, name.span(), message, hint);
+        added.fix(same.then(|| Edit::new(range, "")));
+    }
 }
 
 /// Says for each finding about the layout of a sound rule how the rule is laid out well.

@@ -74,6 +74,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         }
     }
     match &args.output {
+        // A file that is there is not replaced by nothing.
+        Some(_) if rules == 0 => {}
         Some(path) => {
             let place = context.cwd.join(path);
             rewrite::write(&place, &text).map_err(CliError::file("write", path))?;

@@ -180,7 +180,7 @@ pub(super) const WELL_KNOWN_HOSTS: [&str; 7] = [
 ];
 
 /// Words that say nothing of what is seen.
-pub(super) const VAGUE: [&str; 78] = [
+pub(super) const VAGUE: [&str; 86] = [
     "bad",
     "badly",
     "dangerous",
@@ -259,6 +259,14 @@ pub(super) const VAGUE: [&str; 78] = [
     "done",
     "potential",
     "potentially",
+    "experiences",
+    "conditions",
+    "performed",
+    "perform",
+    "occurred",
+    "happened",
+    "taken",
+    "unsafely",
 ];
 
 /// Words that carry no content.

@@ -10,6 +10,7 @@ mod errors;
 mod fix;
 mod format;
 mod lints;
+mod load;
 mod parse;
 
 /// Figures 2 to 7 of the paper, as printed.
