@@ -248,13 +248,12 @@ impl<'s, 'd> Parser<'s, 'd> {
     /// `A && B`, `A || B`, `!A`, `(A)`. No recursion, so that no depth is too much for it.
     fn check(&mut self, draft: &mut Draft) -> Option<Check> {
         let mut levels = vec![Level::default()];
-        loop {
-            let Some((token, span)) = self.peek() else { break };
+        while let Some((token, span)) = self.peek() {
             let level = levels.last_mut()?;
             let wants = level.wants_operand();
             match token {
                 Token::Text(text) if wants && !text.trim().is_empty() => {
-                    level.push(Check::Text(text))
+                    level.push(Check::Text(text));
                 }
                 Token::Not if wants => level.negated = !level.negated,
                 Token::Open if wants => {

@@ -47,7 +47,7 @@ end
 #[test]
 fn each_mistake_is_placed_and_hides_no_other_rule() {
     insta::assert_snapshot!(shown(
-        r##"
+        r#"
 trigger "stray"
 rule
 trigger "a" check "b" orchestrate "c" end
@@ -89,7 +89,7 @@ rule @never
 trigger "a" check "b
 orchestrate "c"
 end
-"##
+"#
     ));
 }
 
@@ -143,7 +143,7 @@ fn text() -> impl Strategy<Value = String> {
     ];
     prop::collection::vec(line, 1..4)
         .prop_map(|lines| lines.join("\n"))
-        .prop_filter("a text", |text| text.chars().any(|c| c.is_alphanumeric()))
+        .prop_filter("a text", |text| text.chars().any(char::is_alphanumeric))
 }
 
 fn quote(text: &str) -> String {
