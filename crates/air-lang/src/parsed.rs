@@ -88,7 +88,7 @@ pub fn parse_bytes(bytes: &[u8]) -> Parsed {
     if let Some(refused) = too_large(bytes.len()) {
         return refused;
     }
-    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) || is_wide(bytes) {
         let message = "the file is UTF-16, not UTF-8".to_owned();
         return Parsed::refused(Code::InvalidUtf8, message, "save it as UTF-8");
     }
@@ -110,6 +110,13 @@ pub fn parse_bytes(bytes: &[u8]) -> Parsed {
         sink.error(Code::InvalidUtf8, at..source.len(), named(&chunk), hint);
     }
     parse_into(&source, sink)
+}
+
+/// Whether every second byte is zero, as in UTF-16 without a mark.
+fn is_wide(bytes: &[u8]) -> bool {
+    let first = bytes.get(..64).unwrap_or(bytes);
+    let zeros = |from: usize| first.iter().skip(from).step_by(2).all(|byte| *byte == 0);
+    first.len() > 8 && zeros(0) != zeros(1)
 }
 
 fn named(chunk: &Utf8Chunk<'_>) -> String {
