@@ -124,10 +124,9 @@ pub fn compile_call(
     template::compile(args_json_template, loop_var, moment)
 }
 
-/// The syntax tree of a text that compiles, for whoever looks at its form.
-pub(crate) fn syntax_tree(source: &str) -> Option<cel::IdedExpr> {
-    scan::scan(source).ok()?;
-    parse::parse(source).ok().map(|ast| ast.root)
+/// The syntax trees of texts that compile, for whoever looks at their form.
+pub(crate) fn trees(sources: &[&str]) -> Vec<Option<cel::IdedExpr>> {
+    parse::parse_all(sources)
 }
 
 /// One expression, of any type, with at most one variable in scope.
