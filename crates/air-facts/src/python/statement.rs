@@ -90,7 +90,7 @@ impl Interpreter<'_, '_> {
             Action::For(target, items, body) => {
                 let items = self.eval(items);
                 if let Some(defect) = defects::endless_for(&items, body, line) {
-                    self.out.defect(defect);
+                    self.out.defect(&defect.kind, defect.line, &defect.why);
                 }
                 let (each, whole) = self.each_item(&items);
                 self.loops += 1;
@@ -104,7 +104,7 @@ impl Interpreter<'_, '_> {
             Action::While(test, body) => {
                 self.eval(test);
                 for defect in defects::of_loop(test, body, line) {
-                    self.out.defect(defect);
+                    self.out.defect(&defect.kind, defect.line, &defect.why);
                 }
                 self.loops += 1;
                 let times = if self.loops <= TWICE { 2 } else { 1 };
@@ -170,7 +170,7 @@ impl Interpreter<'_, '_> {
 
     fn define(&mut self, definition: &Rc<ast::Function>) {
         if let Some(defect) = defects::of_function(definition) {
-            self.out.defect(defect);
+            self.out.defect(&defect.kind, defect.line, &defect.why);
         }
         let defaults = self.defaults(definition);
         self.heap.functions.push(Function {
