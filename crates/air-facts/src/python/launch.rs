@@ -79,10 +79,13 @@ impl Interpreter<'_, '_> {
         // What is computed can be anything; what is around it is still worth reading.
         let source = text.text.replace(GAP, "${_}");
         let done = self.out.done();
+        let input = self.input_of(call);
+        let mut from = Vec::new();
         if self.work(source.len() / 4) {
-            self.out.nested(call.line, |out| shell::collect(&source, out));
+            let input = input.places();
+            self.out.nested(call.line, |out| from = shell::run(&source, input, out));
         }
-        self.finished(done, &source, call)
+        self.finished(done, &source, &from, call)
     }
 
     fn launched(&mut self, words: &[Value], from: &Sources, call: &Call) -> Option<Value> {
@@ -91,9 +94,12 @@ impl Interpreter<'_, '_> {
             self.computed_command(call, from);
         }
         let done = self.out.done();
-        self.out.nested(call.line, |out| shell::command(&shown, call.line, out));
+        let input = self.input_of(call);
+        let mut from = Vec::new();
+        let (line, input) = (call.line, input.places());
+        self.out.nested(line, |out| from = shell::exec(&shown, input, line, out));
         let text: Vec<&str> = shown.iter().map(Word::as_written).collect();
-        Some(self.finished(done, &text.join(" "), call))
+        Some(self.finished(done, &text.join(" "), &from, call))
     }
 
     fn word(value: &Value) -> Word {
@@ -112,20 +118,11 @@ impl Interpreter<'_, '_> {
     }
 
     /// What the commands since `done` give, and what they were given.
-    fn finished(&mut self, done: usize, command: &str, call: &Call) -> Value {
+    fn finished(&mut self, done: usize, command: &str, from: &[Place], call: &Call) -> Value {
         let program = command.split_whitespace().next().unwrap_or_default();
         let program = program.rsplit('/').next().unwrap_or(program).to_owned();
         let since = self.out.since(done);
         let noted = since.iter().any(|operation| operation.activity == Activity::ProcessLaunch);
-        let mut from: Vec<Place> = Vec::new();
-        for operation in since {
-            let kind = match operation.activity {
-                Activity::FileRead => PlaceKind::File,
-                Activity::NetworkConnect => PlaceKind::Network,
-                _ => continue,
-            };
-            from.push(Place::new(kind, operation.target.as_str()));
-        }
         if !noted && !program.is_empty() {
             let detail = command.trim_start().split_once(char::is_whitespace);
             let detail = detail.map(|(_, rest)| rest.trim().replace("${_}", GAP));
@@ -140,32 +137,39 @@ impl Interpreter<'_, '_> {
                 call.line,
             );
         }
-        if from.is_empty() {
-            from.push(Place::new(PlaceKind::Command, program.replace("${_}", GAP)));
-        }
-        let from = Sources::all(from);
+        let from = if from.is_empty() {
+            Sources::of(Place::new(PlaceKind::Command, program.replace("${_}", GAP)))
+        } else {
+            Sources::all(from.to_vec())
+        };
         self.given_input(&program, call);
         self.outputs(&from, call)
     }
 
-    /// A shell that reads from a connection does what the other side says.
-    fn given_input(&mut self, program: &str, call: &Call) {
+    /// Where the command's standard input comes from.
+    fn input_of(&self, call: &Call) -> Sources {
         let mut input = self.input.clone();
         for name in ["stdin", "input"] {
             if let Some(value) = call.given.named(name) {
                 input.add(&self.heap.sources(value));
             }
         }
-        if input.is_empty() {
+        input
+    }
+
+    /// A shell that reads from a connection does what the other side says.
+    fn given_input(&mut self, program: &str, call: &Call) {
+        if !SHELLS.contains(&program) {
             return;
         }
-        if SHELLS.contains(&program) {
-            self.run_code(&input, call.line);
-        }
-        let sent = [("nc", 0), ("ncat", 0), ("curl", 0), ("telnet", 0)];
-        if sent.iter().any(|(name, _)| *name == program) {
-            let to = Place::new(PlaceKind::Network, GAP);
-            self.out.flow(input.places(), &to, call.line);
+        let input = self.input_of(call);
+        self.run_code(&input, call.line);
+        let Some(source) = call.given.named("input").and_then(Value::known) else { return };
+        if self.work(source.len() / 4) {
+            self.out.nested(call.line, |out| match program {
+                "python3" => super::collect(source, out),
+                _ => shell::collect(source, out),
+            });
         }
     }
 

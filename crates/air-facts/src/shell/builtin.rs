@@ -51,7 +51,10 @@ impl Shell {
             out.incomplete_at(at, "too many commands in front of a command");
             return Data::default();
         }
-        let shown: Vec<String> = args.iter().map(|arg| arg.shown().to_owned()).collect();
+        let mut shown: Vec<String> = args.iter().map(|arg| arg.shown().to_owned()).collect();
+        if first.text() == Some("[") {
+            shown.pop();
+        }
         let Some(name) = first.text() else {
             out.incomplete_at(at, format!("command name `{}` is computed", first.shown()));
             out.call(first.shown(), shown, at);

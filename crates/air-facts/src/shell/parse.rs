@@ -118,6 +118,9 @@ pub(super) fn parsed(source: &str) -> Result<ast::Program, String> {
     if lex::nesting(source) > MAX_SUBSTITUTIONS {
         return Err("substitutions are nested too deeply".to_owned());
     }
+    // The parser knows this loop only with a condition.
+    let endless = source.replace("((;;))", "((;1;))");
+    let source = endless.as_str();
     let options = ParserOptions::default();
     let tokens = uncached_tokenize_str(source, &options.tokenizer_options())
         .map_err(|error| format!("does not parse: {error}"))?;
@@ -135,12 +138,24 @@ pub(super) fn parsed(source: &str) -> Result<ast::Program, String> {
 fn too_deep(tokens: &[Token]) -> Option<usize> {
     let mut open: Vec<&str> = Vec::new();
     let mut brackets = 0_usize;
+    let (mut chained, mut heads) = (0_usize, 0_usize);
     let mut command_follows = true;
     for (at, token) in tokens.iter().enumerate() {
         let (text, is_word) = match token {
             Token::Operator(text, _) => (text.as_str(), false),
             Token::Word(text, _) => (text.as_str(), true),
         };
+        chained = if matches!(text, "!" | "coproc" | "time") { chained + 1 } else { 0 };
+        // The head of a function whose body is the head of another, and so on.
+        let head = text == ")"
+            && at >= 4
+            && tokens.get(at - 1).is_some_and(|token| token.to_str() == "(")
+            && tokens.get(at - 3).is_some_and(|token| token.to_str() == ")")
+            && tokens.get(at - 4).is_some_and(|token| token.to_str() == "(");
+        heads = if head { heads + 1 } else { heads };
+        if chained > MAX_BRACKETS || heads > MAX_BLOCKS {
+            return tokens.get(at).map(|token| token.location().start.line);
+        }
         let opens = match text {
             "(" => true,
             "{" | "if" | "do" | "[[" | "while" | "until" => is_word && command_follows,

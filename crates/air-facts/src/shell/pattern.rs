@@ -2,6 +2,9 @@
 
 /// Words that one word may become.
 pub(super) const MAX_FIELDS: usize = 256;
+/// Longer words have no alternatives.
+const MAX_WORD: usize = 4096;
+const MAX_BRACES: usize = 32;
 
 /// Whether `text` fits `pattern`: `*`, `?`, `[…]`. Quadratic at worst.
 pub(super) fn fits(pattern: &str, text: &str) -> bool {
@@ -122,6 +125,9 @@ pub(super) fn replace(text: &str, pattern: &str, with: &str, all: bool) -> Optio
 /// `a{b,c}d` and `{1..3}` as the words that they stand for; quotes and expansions are skipped.
 pub(super) fn braces(word: &str) -> Vec<String> {
     let mut words = vec![word.to_owned()];
+    if word.len() > MAX_WORD || word.matches('{').count() > MAX_BRACES {
+        return words;
+    }
     for _ in 0..8 {
         let mut next = Vec::new();
         let mut changed = false;
