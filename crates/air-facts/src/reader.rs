@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use air_core::{
-    code::{CodeFacts, Intent},
+    code::{Activity, CodeFacts, Flow, Intent, Operation},
+    place::{Held, Place, PlaceKind},
     port::{CodeReader, Surroundings},
     step::Arguments,
 };
 
-use crate::{python, shell};
+use crate::{collect::MAX_LEFT, python, shell};
 
 /// What an argument holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,14 @@ const TOOLS: [(&str, &str, Carries); 7] = [
     ("read_file", "path", Carries::Path),
     ("delete_file", "path", Carries::Path),
     ("list_files", "path", Carries::Path),
+];
+
+/// What the canonical tools do with the path that they are given.
+const ON_PATHS: [(&str, Activity); 4] = [
+    ("write_file", Activity::FileWrite),
+    ("read_file", Activity::FileRead),
+    ("delete_file", Activity::FileDelete),
+    ("list_files", Activity::DirectoryList),
 ];
 
 /// Reads the source that calls carry.
@@ -77,9 +86,39 @@ impl CodeParser {
                 (_, None) => wrong.push(format!("argument `{name}` is missing")),
             }
         }
+        for path in &mentioned {
+            on_path(tool, path, arguments, &mut facts);
+        }
         facts.paths.extend(mentioned);
         facts.incomplete.extend(wrong);
         facts
+    }
+}
+
+/// What a tool of its own does with `path`.
+fn on_path(tool: &str, path: &str, arguments: &Arguments, facts: &mut CodeFacts) {
+    let Some((_, activity)) = ON_PATHS.iter().find(|(name, _)| *name == tool) else { return };
+    let place = Place::new(PlaceKind::File, path);
+    facts.operations.push(Operation {
+        activity: *activity,
+        target: path.to_owned(),
+        via: tool.to_owned(),
+        detail: None,
+        recursive: false,
+        line: 1,
+    });
+    match activity {
+        Activity::FileRead => {
+            let sink = Place::new(PlaceKind::Output, "");
+            facts.flows.push(Flow { source: place, sink, line: 1 });
+        }
+        Activity::FileWrite => {
+            let text = arguments.get("content").and_then(|content| content.as_str());
+            let text = text.filter(|text| text.len() <= MAX_LEFT).map(ToOwned::to_owned);
+            facts.leaves.push((place, Held { text, ..Held::default() }));
+        }
+        Activity::FileDelete => facts.leaves.push((place, Held::default())),
+        _ => {}
     }
 }
 

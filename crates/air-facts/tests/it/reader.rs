@@ -19,9 +19,29 @@ fn tools_carry_source_or_paths() {
     let facts = read(&parser, "shell.exec", &json!({"command": "cat a"}));
     assert_eq!(facts.language.as_deref(), Some("shell"));
     let facts = read(&parser, "write_file", &json!({"path": "notes", "content": "rm -rf /"}));
-    assert_eq!(facts, CodeFacts { paths: vec!["notes".to_owned()], ..CodeFacts::default() });
+    assert_eq!((facts.language, facts.paths), (None, vec!["notes".to_owned()]));
+    assert!(facts.calls.is_empty());
     assert_eq!(read(&parser, "list_files", &json!({})), CodeFacts::default());
     assert_eq!(read(&parser, "browser.open", &json!({"code": "x"})), CodeFacts::default());
+}
+
+#[test]
+fn tools_on_paths_do_what_they_say() {
+    let parser = CodeParser::new();
+    for (tool, activity) in [
+        ("read_file", "file.read"),
+        ("write_file", "file.write"),
+        ("delete_file", "file.delete"),
+        ("list_files", "directory.list"),
+    ] {
+        let facts = read(&parser, tool, &json!({"path": "a/b", "content": "x"}));
+        let done: Vec<_> =
+            facts.operations.iter().map(|one| (one.activity.name(), one.target.as_str())).collect();
+        assert_eq!(done, [(activity, "a/b")]);
+        assert_eq!(facts.flows.len(), usize::from(tool == "read_file"));
+        let left = facts.leaves.first().and_then(|(_, held)| held.text.as_deref());
+        assert_eq!(left, (tool == "write_file").then_some("x"));
+    }
 }
 
 #[test]
