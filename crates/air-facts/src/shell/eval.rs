@@ -208,7 +208,7 @@ impl Shell {
             ast::Command::Compound(compound, redirects) => {
                 let at = self.at(compound.location());
                 self.redirected(redirects.as_ref(), at, out, |shell, out| {
-                    shell.compound(compound, out)
+                    shell.compound(compound, out);
                 });
             }
             ast::Command::Function(function) => {

@@ -5,6 +5,7 @@ use air_core::{
     place::{Held, Place, PlaceKind},
 };
 
+use super::simple::fill;
 use super::{
     eval::Shell,
     flow::Tool,
@@ -62,7 +63,7 @@ pub(super) fn sed(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
 pub(super) fn runs_in_sed(shell: &mut Shell, script: &str, tool: &Tool, out: &mut Collector) {
     let plain = script.trim_start_matches(|c: char| c.is_ascii_digit() || c == '$' || c == ' ');
     if let Some(command) = plain.strip_prefix("e ") {
-        shell.run_text(Language::Shell, &command.to_owned(), tool.at, out);
+        shell.run_text(Language::Shell, command, tool.at, out);
         return;
     }
     let mut parts = plain.strip_prefix('s').and_then(|rest| {
@@ -75,7 +76,7 @@ pub(super) fn runs_in_sed(shell: &mut Shell, script: &str, tool: &Tool, out: &mu
         if flags.starts_with(|c: char| c.is_ascii_lowercase())
             && flags.chars().take_while(char::is_ascii_alphanumeric).any(|c| c == 'e')
         {
-            shell.run_text(Language::Shell, &with.to_owned(), tool.at, out);
+            shell.run_text(Language::Shell, with, tool.at, out);
         }
     }
 }
@@ -157,7 +158,7 @@ pub(super) fn tee(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
         if tool.options.has(&["a", "--append"]) {
             let place = shell.on(Activity::FileWrite, path, tool, out);
             out.flow(&input.sources, &place, tool.at);
-            shell.fill(place, input.clone(), out);
+            fill(place, input.clone(), out);
         } else {
             shell.put_file(path, input.clone(), tool, out);
         }

@@ -63,8 +63,7 @@ impl Shell {
             "su" | "script" | "at" | "batch" | "vim" | "vi" | "nvim" | "ex" | "ed" => {
                 self.code_option(name, args, at, out)
             }
-            "xargs" => Some(self.xargs(args, behind, at, out)),
-            "parallel" => Some(self.xargs(args, behind, at, out)),
+            "xargs" | "parallel" => Some(self.xargs(args, behind, at, out)),
             "find" => Some(self.find(args, behind, at, out)),
             "awk" | "gawk" | "mawk" | "nawk" => {
                 let options = Options::read(args, "F v f");
@@ -84,7 +83,6 @@ impl Shell {
                 }
                 None
             }
-            "crontab" => None,
             _ => None,
         }
     }
@@ -111,7 +109,7 @@ impl Shell {
                     .position(|arg| matches!(arg.text(), Some("-c" | "-lc" | "--command")))?;
                 let code = args.get(option + 1)?;
                 match code.text() {
-                    Some(text) => Some(self.run_text(Language::Shell, &text.to_owned(), at, out)),
+                    Some(text) => Some(self.run_text(Language::Shell, text, at, out)),
                     None => Some(self.unread(code.sources(), name, "computed code", at, out)),
                 }
             }
@@ -119,7 +117,7 @@ impl Shell {
                 for arg in args.iter().filter_map(Word::text) {
                     let command = arg.strip_prefix('+').unwrap_or(arg).trim_start_matches(':');
                     if let Some(command) = command.strip_prefix('!') {
-                        self.run_text(Language::Shell, &command.to_owned(), at, out);
+                        self.run_text(Language::Shell, command, at, out);
                     }
                 }
                 None
@@ -153,7 +151,7 @@ impl Shell {
                 let data = self.run_text(language, code.as_written(), at, out);
                 return data;
             };
-            return self.run_text(language, &text.to_owned(), at, out);
+            return self.run_text(language, text, at, out);
         }
         let is_module = |arg: &Word| arg.text() == Some("-m");
         if let Some(position) =
@@ -164,7 +162,7 @@ impl Shell {
         }
         let file = args.iter().find(|arg| {
             let written = arg.as_written();
-            !written.starts_with(['-', '+']) && !(written == "-")
+            !written.starts_with(['-', '+']) && (written != "-")
         });
         let from_input =
             args.iter().any(|arg| matches!(arg.text(), Some("-" | "-s"))) || file.is_none();
@@ -329,8 +327,8 @@ impl Shell {
         out.flow(std::slice::from_ref(&place), &Place::new(PlaceKind::Code, ""), at);
         let printed = Data::from([Place::new(PlaceKind::Command, via)]);
         match out.file(&path) {
-            Ok(text) => match language_of(via).or_else(|| language_in(&path, &text)) {
-                Some(language) => {
+            Ok(text) => {
+                if let Some(language) = language_of(via).or_else(|| language_in(&path, &text)) {
                     let rest = args
                         .iter()
                         .skip_while(|arg| *arg != file)
@@ -341,15 +339,14 @@ impl Shell {
                     let data = self.run_text(language, &text, at, out);
                     self.state.arguments = before;
                     data
-                }
-                None => {
+                } else {
                     out.incomplete_at(
                         at,
                         format!("`{path}` is run and is in a language that is not read"),
                     );
                     printed
                 }
-            },
+            }
             Err(why) => {
                 let what = if via == path || via == shown {
                     format!("`{path}` is run and not read: {why}")
@@ -411,7 +408,6 @@ pub(super) fn language_in(path: &str, text: &str) -> Option<Language> {
         return language_of(name);
     }
     match path.rsplit_once('.').map(|(_, extension)| extension) {
-        Some("sh" | "bash") => Some(Language::Shell),
         Some("py") => Some(Language::Python),
         Some("pl" | "rb" | "js" | "php" | "lua") => Some(Language::Other),
         // Without a first line that says otherwise, the shell reads it.

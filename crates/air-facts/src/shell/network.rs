@@ -34,24 +34,18 @@ impl Shell {
         self.operation(Activity::NetworkListen, &address, via, None, at, out);
     }
 
-    pub(super) fn sends(&mut self, data: &Data, to: &Place, at: u32, out: &mut Collector) {
-        let sources: Vec<Place> =
-            data.sources.iter().filter(|source| source.kind != PlaceKind::Input).cloned().collect();
-        out.flow(&sources, to, at);
-    }
-
     /// A shell or program at the other end's disposal.
     fn serves(&mut self, command: &Word, peer: &Place, tool: &Tool, out: &mut Collector) {
         out.flow(std::slice::from_ref(peer), &Place::new(PlaceKind::Code, ""), tool.at);
         let before = self.state.channels.insert(0, super::state::Channel::Place(peer.clone()));
         let printed = match command.text() {
-            Some(text) => self.run_text(Language::Shell, &text.to_owned(), tool.at, out),
+            Some(text) => self.run_text(Language::Shell, text, tool.at, out),
             None => Data::default(),
         };
         if let Some(before) = before {
             self.state.channels.insert(0, before);
         }
-        self.sends(&printed, peer, tool.at, out);
+        send(&printed, peer, tool.at, out);
     }
 }
 
@@ -135,7 +129,7 @@ pub(super) fn curl(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
         let peer = shell.connects(&address, tool, out);
         let mut carried = sent.clone();
         merge(&mut carried.sources, word.sources().iter().cloned());
-        shell.sends(&carried, &peer, tool.at, out);
+        send(&carried, &peer, tool.at, out);
         let data = Data::from([peer]);
         match (&output, named) {
             (Some(file), _) if file.text() == Some("-") => fetched.append(data),
@@ -176,7 +170,7 @@ pub(super) fn wget(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
         let peer = shell.connects(&address, tool, out);
         let mut carried = sent.clone();
         merge(&mut carried.sources, word.sources().iter().cloned());
-        shell.sends(&carried, &peer, tool.at, out);
+        send(&carried, &peer, tool.at, out);
         let data = Data::from([peer]);
         if printed {
             fetched.append(data.obscured());
@@ -209,7 +203,7 @@ pub(super) fn httpie(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Dat
             sent.append(shell.read_file(&item.part(file), tool.name, tool.at, out));
         }
     }
-    shell.sends(&sent, &peer, tool.at, out);
+    send(&sent, &peer, tool.at, out);
     Data::from([peer])
 }
 
@@ -232,7 +226,7 @@ pub(super) fn netcat(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Dat
         if let Some(command) = runs {
             shell.serves(&command, &peer, tool, out);
         }
-        shell.sends(&input, &peer, tool.at, out);
+        send(&input, &peer, tool.at, out);
         return Data::from([peer]);
     }
     let Some(host) = tool.operand(0) else { return Data::none() };
@@ -247,7 +241,7 @@ pub(super) fn netcat(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Dat
         shell.serves(&command, &peer, tool, out);
     }
     if !options.has(&["z"]) {
-        shell.sends(&input, &peer, tool.at, out);
+        send(&input, &peer, tool.at, out);
     }
     Data::from([peer])
 }
@@ -290,7 +284,7 @@ pub(super) fn socat(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data
         for command in &commands {
             shell.serves(command, peer, tool, out);
         }
-        shell.sends(&read, peer, tool.at, out);
+        send(&read, peer, tool.at, out);
     }
     let data = Data::from(peers);
     for file in &written {
@@ -325,7 +319,7 @@ pub(super) fn dialogue(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> D
         match (words.next(), words.next()) {
             (Some("put" | "mput" | "send"), Some(file)) => {
                 let data = shell.read_file(&Word::literal(file), tool.name, tool.at, out);
-                shell.sends(&data, &peer, tool.at, out);
+                send(&data, &peer, tool.at, out);
             }
             (Some("get" | "mget" | "recv"), Some(file)) => {
                 let file = words.next().unwrap_or(file);
@@ -334,7 +328,7 @@ pub(super) fn dialogue(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> D
             _ => {}
         }
     }
-    shell.sends(&input, &peer, tool.at, out);
+    send(&input, &peer, tool.at, out);
     Data::from([peer])
 }
 
@@ -350,14 +344,14 @@ pub(super) fn ssh(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     for word in tool.args.get(host + 1..).unwrap_or_default() {
         merge(&mut sent.sources, word.sources().iter().cloned());
     }
-    shell.sends(&sent, &peer, tool.at, out);
+    send(&sent, &peer, tool.at, out);
     if let Some(command) = tool
         .options
         .values(&["o"])
         .find_map(|option| Some(option.part(option.as_written().strip_prefix("ProxyCommand=")?)))
         && let Some(text) = command.text()
     {
-        shell.run_text(Language::Shell, &text.to_owned(), tool.at, out);
+        shell.run_text(Language::Shell, text, tool.at, out);
     }
     Data::from([peer])
 }
@@ -401,7 +395,7 @@ pub(super) fn remote_copy(shell: &mut Shell, tool: &Tool, out: &mut Collector) -
     match remote(target) {
         Some(address) => {
             let peer = shell.connects(&address, tool, out);
-            shell.sends(&data, &peer, tool.at, out);
+            send(&data, &peer, tool.at, out);
         }
         None => shell.put_file(target, data.obscured(), tool, out),
     }
@@ -433,4 +427,10 @@ pub(super) fn probe(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data
     out.flow(host.sources(), &peer, tool.at);
     out.flow(&pattern, &peer, tool.at);
     Data::from([Place::new(PlaceKind::Command, tool.name)])
+}
+
+pub(super) fn send(data: &Data, to: &Place, at: u32, out: &mut Collector) {
+    let sources: Vec<Place> =
+        data.sources.iter().filter(|source| source.kind != PlaceKind::Input).cloned().collect();
+    out.flow(&sources, to, at);
 }

@@ -7,7 +7,7 @@ use tree_sitter::Node;
 
 use super::{census, lex};
 use crate::{
-    collect::Collector,
+    collect::{Collector, cap},
     syntax::{self, line, text},
 };
 
@@ -46,6 +46,7 @@ pub(super) fn compare(source: &str, program: &ast::Program, out: &mut Collector)
     };
     let first = differ.map(|(ours, theirs)| ours.min(theirs)).or_else(beyond);
     if let Some((name, _, at)) = first {
+        let name = cap(name.lines().next().unwrap_or_default());
         out.incomplete_at(*at, format!("two parsers read different commands around `{name}`"));
     }
 }
@@ -124,6 +125,7 @@ pub(super) fn parsed(source: &str) -> Result<ast::Program, String> {
     let options = ParserOptions::default();
     let tokens = uncached_tokenize_str(source, &options.tokenizer_options())
         .map_err(|error| format!("does not parse: {error}"))?;
+    let tokens = with_arguments(tokens);
     if let Some(at) = too_deep(&tokens) {
         return Err(format!("line {at}: nested too deeply"));
     }
@@ -132,6 +134,22 @@ pub(super) fn parsed(source: &str) -> Result<ast::Program, String> {
         ParseError::ParsingAtEndOfInput => "does not parse to its end".to_owned(),
         ParseError::Tokenizing { inner, .. } => format!("does not parse: {inner}"),
     })
+}
+
+/// `for x do` is `for x in "$@"; do`, which the parser knows.
+fn with_arguments(tokens: Vec<Token>) -> Vec<Token> {
+    let mut whole: Vec<Token> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let before = whole.len().checked_sub(2).and_then(|at| whole.get(at));
+        if token.to_str() == "do" && before.is_some_and(|token| token.to_str() == "for") {
+            let at = token.location().clone();
+            whole.push(Token::Word("in".to_owned(), at.clone()));
+            whole.push(Token::Word("\"$@\"".to_owned(), at.clone()));
+            whole.push(Token::Operator(";".to_owned(), at));
+        }
+        whole.push(token);
+    }
+    whole
 }
 
 /// The line where too much is open.
@@ -158,8 +176,7 @@ fn too_deep(tokens: &[Token]) -> Option<usize> {
         }
         let opens = match text {
             "(" => true,
-            "{" | "if" | "do" | "[[" | "while" | "until" => is_word && command_follows,
-            "case" => is_word && command_follows,
+            "{" | "if" | "do" | "[[" | "while" | "until" | "case" => is_word && command_follows,
             _ => false,
         };
         let closed = match text {

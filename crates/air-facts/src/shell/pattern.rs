@@ -53,15 +53,12 @@ fn in_set(pattern: &[char], c: char) -> Option<usize> {
     }
     let mut found = false;
     while let Some((first, rest)) = inner.split_first() {
-        match rest {
-            ['-', last, after @ ..] => {
-                found |= (*first..=*last).contains(&c);
-                inner = after;
-            }
-            _ => {
-                found |= *first == c;
-                inner = rest;
-            }
+        if let ['-', last, after @ ..] = rest {
+            found |= (*first..=*last).contains(&c);
+            inner = after;
+        } else {
+            found |= *first == c;
+            inner = rest;
         }
     }
     (found != negated).then_some(end + 1)
@@ -107,16 +104,13 @@ pub(super) fn replace(text: &str, pattern: &str, with: &str, all: bool) -> Optio
         let longest = (at + 1..=chars.len())
             .rev()
             .find(|end| chars.get(at..*end).is_some_and(|part| fits_at(&pattern, part)));
-        match longest.filter(|_| all || !replaced) {
-            Some(end) => {
-                done.push_str(with);
-                replaced = true;
-                at = end;
-            }
-            None => {
-                done.extend(chars.get(at));
-                at += 1;
-            }
+        if let Some(end) = longest.filter(|_| all || !replaced) {
+            done.push_str(with);
+            replaced = true;
+            at = end;
+        } else {
+            done.extend(chars.get(at));
+            at += 1;
         }
     }
     Some(done)

@@ -1,7 +1,6 @@
 //! Commands that reach a service: mail, object stores, TLS.
 
-use air_core::place::{Place, PlaceKind};
-
+use super::network::send;
 use super::{
     eval::Shell,
     flow::Tool,
@@ -31,7 +30,7 @@ pub(super) fn cloud(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data
         Some((target, sources)) if is_remote(&target) => {
             for source in sources {
                 let data = shell.read_file(source, tool.name, tool.at, out);
-                shell.sends(&data, &peer, tool.at, out);
+                send(&data, &peer, tool.at, out);
             }
         }
         Some((target, _)) => shell.put_file(target, Data::from([peer]), tool, out),
@@ -49,12 +48,12 @@ pub(super) fn openssl(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Da
         Some(file) => shell.read_file(&file, tool.name, tool.at, out),
         None => shell.state.input(),
     };
-    if tool.operand(0).and_then(Word::text) == Some("s_client") {
-        if let Some(address) = value("-connect") {
-            let peer = shell.connects(address.as_written(), tool, out);
-            shell.sends(&data, &peer, tool.at, out);
-            return Data::from([peer]);
-        }
+    if tool.operand(0).and_then(Word::text) == Some("s_client")
+        && let Some(address) = value("-connect")
+    {
+        let peer = shell.connects(address.as_written(), tool, out);
+        send(&data, &peer, tool.at, out);
+        return Data::from([peer]);
     }
     let digest = matches!(
         tool.operand(0).and_then(Word::text),
@@ -85,6 +84,6 @@ pub(super) fn mail(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
     for word in tool.args {
         merge(&mut sent.sources, word.sources().iter().cloned());
     }
-    shell.sends(&sent, &peer, tool.at, out);
+    send(&sent, &peer, tool.at, out);
     Data::none()
 }

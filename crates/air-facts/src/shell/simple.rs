@@ -30,7 +30,7 @@ impl Shell {
                 Item::IoRedirect(redirect) => self.redirect(redirect, at, out),
                 Item::Word(word) => words.extend(self.words(&word.value, at, out)),
                 Item::ProcessSubstitution(kind, subshell) => {
-                    words.push(self.process_of(kind, subshell, out))
+                    words.push(self.process_of(kind, subshell, out));
                 }
             }
         }
@@ -70,7 +70,7 @@ impl Shell {
                 Item::IoRedirect(redirect) => self.redirect(redirect, at, out),
                 Item::Word(word) => words.extend(self.words(&word.value, at, out)),
                 Item::ProcessSubstitution(kind, subshell) => {
-                    words.push(self.process_of(kind, subshell, out))
+                    words.push(self.process_of(kind, subshell, out));
                 }
             }
         }
@@ -236,19 +236,19 @@ impl Shell {
                     if data.endless && !place.name.starts_with("/dev/") {
                         out.defect("disk-filler", at, "output without end is written to a file");
                     }
-                    self.fill(place, data, out);
+                    fill(place, data, out);
                 }
             }
             Some(Channel::Input(_) | Channel::Nothing) | None => {}
         }
     }
+}
 
-    /// `data` is added to what a file holds.
-    pub(super) fn fill(&mut self, place: Place, data: Data, out: &mut Collector) {
-        let held = out.held(&place).unwrap_or_default();
-        let mut whole = Data { text: held.text, sources: held.sources, endless: false };
-        let sources = out.origins(&data.sources);
-        whole.append(Data { text: data.text, sources, endless: false });
-        out.leave(place, Held { text: whole.text, names: Vec::new(), sources: whole.sources });
-    }
+/// `data` is added to what a file holds.
+pub(super) fn fill(place: Place, data: Data, out: &mut Collector) {
+    let held = out.held(&place).unwrap_or_default();
+    let mut whole = Data { text: held.text, sources: held.sources, endless: false };
+    let sources = out.origins(&data.sources);
+    whole.append(Data { text: data.text, sources, endless: false });
+    out.leave(place, Held { text: whole.text, names: Vec::new(), sources: whole.sources });
 }

@@ -156,7 +156,7 @@ impl State {
             }
         }
         if self.directory != other.directory {
-            self.directory = "${PWD}".to_owned();
+            "${PWD}".clone_into(&mut self.directory);
         }
     }
 }
