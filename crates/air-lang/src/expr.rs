@@ -131,7 +131,7 @@ fn compile_part(
     variable: Option<(&str, Ty)>,
 ) -> Result<Lowered, Vec<ExprError>> {
     let scan = scan::scan(source).map_err(|error| vec![error])?;
-    let ast = parse::parse(source)?;
+    let ast = parse::parse(source, scan.depth)?;
     lower::lower(source, &scan, &ast, moment, variable)
 }
 

@@ -1,6 +1,6 @@
 //! Runs the parser of `cel`, without its macros, where it can do no harm.
 
-use std::thread;
+use std::{panic, thread};
 
 use cel::{Env, IdedExpr, ParseErrors, common::ast::SourceInfo};
 
@@ -11,6 +11,9 @@ use super::{
 
 /// The parser takes some 60 KiB of stack a bracket in a debug build.
 const STACK: usize = 64 << 20;
+/// What nests no deeper than this is parsed on the stack that is there: most conditions, at a fraction
+/// of the time.
+const SHALLOW: usize = 12;
 /// Syntax errors past the first few are consequences of those.
 const MAX_REPORTED: usize = 3;
 
@@ -21,20 +24,23 @@ pub(super) struct Ast {
     pub(super) info: SourceInfo,
 }
 
-/// Parses a text that has passed [`super::scan::scan`].
-pub(super) fn parse(source: &str) -> Result<Ast, Vec<ExprError>> {
+/// Parses a text that has passed [`super::scan::scan`], and nests `depth` deep.
+pub(super) fn parse(source: &str, depth: usize) -> Result<Ast, Vec<ExprError>> {
     debug_assert!(source.len() <= MAX_SOURCE, "scan first");
-    // A thread for its stack alone: it is joined at once, and a panic in the parser ends there.
-    let parsed = thread::scope(|scope| {
-        let parser = || Env::default().parser().enable_ident_escape_syntax(true);
-        thread::Builder::new()
-            .stack_size(STACK)
-            .spawn_scoped(scope, move || {
-                parser().error_recovery_limit(8).parse_with_source_info(source)
-            })
-            .ok()
-            .and_then(|thread| thread.join().ok())
-    });
+    let parse = || {
+        let parser = Env::default().parser().enable_ident_escape_syntax(true);
+        parser.error_recovery_limit(8).parse_with_source_info(source)
+    };
+    // A panic in the parser ends here, either way.
+    let parsed = if depth <= SHALLOW {
+        panic::catch_unwind(panic::AssertUnwindSafe(parse)).ok()
+    } else {
+        // A thread for its stack alone: it is joined at once.
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, parse);
+            thread.ok().and_then(|thread| thread.join().ok())
+        })
+    };
     match parsed {
         Some(Ok((root, info))) => Ok(Ast { root, info }),
         Some(Err(errors)) => Err(translate(source, &errors)),
