@@ -14,7 +14,7 @@ mod lower;
 pub(crate) mod mutate;
 mod needs;
 mod ops;
-mod parse;
+pub(crate) mod parse;
 mod path;
 mod scan;
 mod template;
@@ -131,7 +131,7 @@ fn compile_part(
     variable: Option<(&str, Ty)>,
 ) -> Result<Lowered, Vec<ExprError>> {
     let scan = scan::scan(source).map_err(|error| vec![error])?;
-    let ast = parse::parse(source, scan.depth)?;
+    let ast = parse::parse(source)?;
     lower::lower(source, &scan, &ast, moment, variable)
 }
 

@@ -7,6 +7,7 @@ use rowan::GreenNode;
 
 use crate::{
     diagnostic::{Code, Diagnostic, Severity, Sink, quoted},
+    expr::parse::with_room,
     lower,
     syntax::{SyntaxKind, SyntaxNode, parser},
 };
@@ -134,6 +135,12 @@ fn too_large(bytes: usize) -> Option<Parsed> {
 
 fn parse_into(source: &str, mut sink: Sink) -> Parsed {
     let tree = parser::parse(source, &mut sink);
+    // Once for all of its conditions.
+    let lowered = with_room(|| lower_all(&tree, source, sink.clone()));
+    lowered.unwrap_or_else(|| lower_all(&tree, source, sink))
+}
+
+fn lower_all(tree: &GreenNode, source: &str, mut sink: Sink) -> Parsed {
     let mut lowered = Vec::new();
     let mut names = HashMap::new();
     for node in SyntaxNode::new_root(tree.clone()).children() {
@@ -161,5 +168,6 @@ fn parse_into(source: &str, mut sink: Sink) -> Parsed {
     };
     let rules = lowered.into_iter().filter(|(range, _)| sound(*range));
     let (rules, names) = rules.map(|(_, rule)| rule).unzip();
+    let tree = tree.clone();
     Parsed { tree, rules, names, diagnostics: sink.finish(source), hopeless }
 }

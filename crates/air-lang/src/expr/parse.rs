@@ -1,6 +1,10 @@
 //! Runs the parser of `cel`, without its macros, where it can do no harm.
 
-use std::{panic, thread};
+use std::{
+    cell::Cell,
+    panic::{self, AssertUnwindSafe},
+    thread,
+};
 
 use cel::{Env, IdedExpr, ParseErrors, common::ast::SourceInfo};
 
@@ -11,9 +15,6 @@ use super::{
 
 /// The parser takes some 60 KiB of stack a bracket in a debug build.
 const STACK: usize = 64 << 20;
-/// What nests no deeper than this is parsed on the stack that is there: most conditions, at a fraction
-/// of the time.
-const SHALLOW: usize = 12;
 /// Syntax errors past the first few are consequences of those.
 const MAX_REPORTED: usize = 3;
 
@@ -24,23 +25,37 @@ pub(super) struct Ast {
     pub(super) info: SourceInfo,
 }
 
-/// Parses a text that has passed [`super::scan::scan`], and nests `depth` deep.
-pub(super) fn parse(source: &str, depth: usize) -> Result<Ast, Vec<ExprError>> {
+thread_local! {
+    /// Whether the stack of this thread is large enough for any expression.
+    static ROOMY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does `work` where the stack is large enough for any expression, so that those in it need no thread
+/// each. `None` if it panics, or there can be no such thread.
+pub(crate) fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    if ROOMY.get() {
+        // No work leaves anything behind that a panic could break.
+        return panic::catch_unwind(AssertUnwindSafe(work)).ok();
+    }
+    // A thread for its stack alone: it is joined at once.
+    thread::scope(|scope| {
+        let work = || {
+            ROOMY.set(true);
+            work()
+        };
+        let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+        thread.ok().and_then(|thread| thread.join().ok())
+    })
+}
+
+/// Parses a text that has passed [`super::scan::scan`].
+pub(super) fn parse(source: &str) -> Result<Ast, Vec<ExprError>> {
     debug_assert!(source.len() <= MAX_SOURCE, "scan first");
-    let parse = || {
+    // A panic in the parser ends there.
+    let parsed = with_room(|| {
         let parser = Env::default().parser().enable_ident_escape_syntax(true);
         parser.error_recovery_limit(8).parse_with_source_info(source)
-    };
-    // A panic in the parser ends here, either way.
-    let parsed = if depth <= SHALLOW {
-        panic::catch_unwind(panic::AssertUnwindSafe(parse)).ok()
-    } else {
-        // A thread for its stack alone: it is joined at once.
-        thread::scope(|scope| {
-            let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, parse);
-            thread.ok().and_then(|thread| thread.join().ok())
-        })
-    };
+    });
     match parsed {
         Some(Ok((root, info))) => Ok(Ast { root, info }),
         Some(Err(errors)) => Err(translate(source, &errors)),

@@ -17,8 +17,6 @@ pub(super) const MAX_DEPTH: usize = 96;
 pub(super) struct Scan {
     /// From the byte of an opening bracket to the byte after its closing one.
     pub(super) pairs: BTreeMap<usize, usize>,
-    /// How deep it nests, at most [`MAX_DEPTH`].
-    pub(super) depth: usize,
     /// Where a `||` stands that is in no bracket.
     pub(super) ors: Vec<usize>,
     /// Whether a `?` stands in no bracket, and so binds weaker than those.
@@ -76,7 +74,6 @@ impl Cursor<'_> {
         while self.at < self.bytes.len() {
             let (at, byte, next) = (self.at, self.peek(0), self.peek(1));
             let depth: usize = levels.iter().map(Level::depth).sum();
-            scan.depth = scan.depth.max(depth);
             if depth > MAX_DEPTH {
                 let message = format!("the expression nests deeper than {MAX_DEPTH}");
                 return Err(ExprError::new((at, at + 1), message)

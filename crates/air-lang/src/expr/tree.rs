@@ -82,7 +82,7 @@ pub enum Node {
 /// If it cannot be parsed.
 pub fn tree(source: &str) -> Result<Tree, Vec<ExprError>> {
     let scan = scan::scan(source).map_err(|error| vec![error])?;
-    let ast = parse::parse(source, scan.depth)?;
+    let ast = parse::parse(source)?;
     let reader = Reader { spans: spans(source, &scan, &ast), pairs: &scan.pairs };
     Ok(reader.tree(&ast.root))
 }
