@@ -236,13 +236,13 @@ pub struct Report<'d> {
 const KEPT: usize = 10_000;
 
 /// Findings before they have line numbers.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Sink {
     drafts: Vec<Draft>,
     dropped: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Draft {
     severity: Severity,
     code: Code,

@@ -14,7 +14,7 @@ mod lower;
 pub(crate) mod mutate;
 mod needs;
 mod ops;
-mod parse;
+pub(crate) mod parse;
 mod path;
 mod scan;
 mod template;

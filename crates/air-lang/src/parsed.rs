@@ -7,6 +7,7 @@ use rowan::GreenNode;
 
 use crate::{
     diagnostic::{Code, Diagnostic, Edit, Severity, Sink, quoted},
+    expr::parse::with_room,
     format,
     lower::{self, Lowered},
     syntax::{SyntaxKind, SyntaxNode, parser},
@@ -142,6 +143,12 @@ fn too_large(bytes: usize) -> Option<Parsed> {
 
 fn parse_into(source: &str, mut sink: Sink) -> Parsed {
     let tree = parser::parse(source, &mut sink);
+    // Once for all of its conditions.
+    let lowered = with_room(|| lower_all(&tree, source, sink.clone()));
+    lowered.unwrap_or_else(|| lower_all(&tree, source, sink))
+}
+
+fn lower_all(tree: &GreenNode, source: &str, mut sink: Sink) -> Parsed {
     let mut lowered = Vec::new();
     let mut names = Names::default();
     for node in SyntaxNode::new_root(tree.clone()).children() {
@@ -160,9 +167,10 @@ fn parse_into(source: &str, mut sink: Sink) -> Parsed {
         !hopeless && errors.get(first).is_none_or(|at| *at >= usize::from(range.end()))
     };
     let mut diagnostics = sink.finish(source);
-    lay_out(&tree, source, &mut diagnostics, sound);
+    lay_out(tree, source, &mut diagnostics, sound);
     let rules = lowered.into_iter().filter(|(range, _)| sound(*range));
     let (rules, names) = rules.map(|(_, rule)| rule).unzip();
+    let tree = tree.clone();
     Parsed { tree, rules, names, diagnostics, hopeless }
 }
 

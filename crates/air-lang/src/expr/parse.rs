@@ -1,6 +1,10 @@
 //! Runs the parser of `cel`, without its macros, where it can do no harm.
 
-use std::thread;
+use std::{
+    cell::Cell,
+    panic::{self, AssertUnwindSafe},
+    thread,
+};
 
 use cel::{Env, IdedExpr, ParseErrors, common::ast::SourceInfo};
 
@@ -21,10 +25,34 @@ pub(super) struct Ast {
     pub(super) info: SourceInfo,
 }
 
+thread_local! {
+    /// Whether the stack of this thread is large enough for any expression.
+    static ROOMY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does `work` where the stack is large enough for any expression, so that those in it need no thread
+/// each. `None` if it panics, or there can be no such thread.
+pub(crate) fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    if ROOMY.get() {
+        // No work leaves anything behind that a panic could break.
+        return panic::catch_unwind(AssertUnwindSafe(work)).ok();
+    }
+    // A thread for its stack alone: it is joined at once.
+    thread::scope(|scope| {
+        let work = || {
+            ROOMY.set(true);
+            work()
+        };
+        let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+        thread.ok().and_then(|thread| thread.join().ok())
+    })
+}
+
 /// Parses a text that has passed [`super::scan::scan`].
 pub(super) fn parse(source: &str) -> Result<Ast, Vec<ExprError>> {
     debug_assert!(source.len() <= MAX_SOURCE, "scan first");
-    let parsed = with_stack(|| {
+    // A panic in the parser ends there.
+    let parsed = with_room(|| {
         let parser = Env::default().parser().enable_ident_escape_syntax(true);
         parser.error_recovery_limit(8).parse_with_source_info(source)
     });
@@ -41,16 +69,8 @@ pub(super) fn parse_all(sources: &[&str]) -> Vec<Option<IdedExpr>> {
         let parser = Env::default().parser().enable_ident_escape_syntax(true);
         parser.error_recovery_limit(8).parse_with_source_info(source).ok().map(|(root, _)| root)
     };
-    let parsed = with_stack(|| sources.iter().map(one).collect());
+    let parsed = with_room(|| sources.iter().map(one).collect());
     parsed.unwrap_or_else(|| sources.iter().map(|_| None).collect())
-}
-
-/// A thread for its stack alone: it is joined at once, and a panic in the parser ends there.
-fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
-    thread::scope(|scope| {
-        let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).ok()?;
-        thread.join().ok()
-    })
 }
 
 fn translate(source: &str, errors: &ParseErrors) -> Vec<ExprError> {
