@@ -16,7 +16,7 @@ use air_core::{
     fact::{Facts, Roots},
     incident::{Incident, IncidentEvent},
     outcome::Outcome,
-    port::action_id,
+    port::{RuleReader, action_id},
     requirement::{FactPath, Requirement},
     rule::{Decision, Rule, RuleKind},
 };
@@ -165,6 +165,19 @@ impl Coverage {
             points: probed.probe.points(),
         });
         rules.collect()
+    }
+}
+
+/// Reads rules that are made to remember as what they were made: a response works on texts.
+#[derive(Debug)]
+pub(crate) struct ProbedRules(pub(crate) Vec<Rule>);
+
+impl RuleReader for ProbedRules {
+    fn rule(&self, text: &str) -> Result<Rule, String> {
+        match self.0.iter().find(|rule| rule.source.as_ref() == text) {
+            Some(probed) => Ok(probed.clone()),
+            None => air_lang::LangRules.rule(text),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use air_synth::Compiler;
 use futures::executor::block_on;
 
 use crate::{
-    coverage::{Coverage, RuleProbe},
+    coverage::{Coverage, ProbedRules, RuleProbe},
     scripted::{Counting, MemoryStore, ScriptedTools, ScriptedWorkspace},
     suite::{Case, Expect},
 };
@@ -79,7 +79,8 @@ pub fn run_covered(case: &Case, file: &str, coverage: &mut Coverage) -> Result<P
     let (rules, probes) = coverage.probed(case, file);
     let mut workspace = ScriptedWorkspace::with_files(case.script.files.clone());
     workspace.responding = coverage.responding();
-    let mut stage = Stage::with_rules(rules, workspace)?;
+    let mut stage = Stage::with_rules(rules.clone(), workspace)?;
+    stage.ports.rules = Arc::new(ProbedRules(rules));
     stage.probes = probes;
     let played = play(case, &stage)?;
     stage.cover()?;

@@ -117,13 +117,13 @@ fn exported_policies_are_accepted_by_their_engines() {
     fs::write(dir.path().join("x.air"), rule.replace("rule @x", &name)).expect("a file");
     tell(dir.path(), &["guardrails", "replace", &id, "x.air"]);
     let engines: [(&str, &str, &[&str]); 2] = [
-        ("rego", "opa", &["check", "--strict", "exported"]),
-        ("cedar", "cedar", &["check-parse", "--policies", "exported"]),
+        ("rego", "opa", &["check", "--strict", "exported.rego"]),
+        ("cedar", "cedar", &["check-parse", "--policies", "exported.cedar"]),
     ];
     for (language, engine, args) in engines {
         let (out, err) = tell(dir.path(), &["guardrails", "export", "--to", language]);
         assert_eq!(err, "", "{language}");
-        fs::write(dir.path().join("exported"), out).expect("a file");
+        fs::write(dir.path().join(format!("exported.{language}")), out).expect("a file");
         let asked = std::process::Command::new(engine).args(args).current_dir(dir.path()).output();
         match asked {
             Ok(output) => assert!(output.status.success(), "{engine}: {}", said(&output)),

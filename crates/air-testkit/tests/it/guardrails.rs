@@ -132,3 +132,25 @@ fn what_was_learned_from_an_incident_that_was_none_is_retired() {
         assert_eq!(current[0].provenance == why, mode == Mode::Retired);
     }
 }
+
+#[test]
+fn what_was_widened_for_an_incident_that_was_none_is_as_it_was_before() {
+    let mut workspace = ScriptedWorkspace::default();
+    workspace.stubborn = true;
+    let stage = Stage::new(RULES, workspace).expect("rules");
+    let incident = step(&stage).expect("no failure").expect("an incident");
+    let learned = block_on(stage.store.current()).expect("readable").remove(0);
+    let widened = Guardrail {
+        version: 2,
+        text: learned.text.replace("decide ", "decide true || "),
+        provenance: Provenance::Refined { replaces: 1, incident: Some(incident.id().clone()) },
+        ..learned.clone()
+    };
+    block_on(stage.store.put(&widened)).expect("kept");
+    let opening = stage.opening("s1".into(), "");
+    let mut session = block_on(Session::reopen(stage.ports.clone(), opening)).expect("opens");
+    let dismissal = Decision::Dismiss(Classification::FalsePositive);
+    block_on(session.decide(incident.id(), dismissal)).expect("dismissed");
+    let current = block_on(stage.store.current()).expect("readable").remove(0);
+    assert_eq!((current.version, current.mode, current.text), (3, Mode::Enforce, learned.text));
+}

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use air_testkit::{run, suite};
+use air_testkit::{coverage::Coverage, run, suite};
 
 const RULES: &str = r#"
 rule @removed
@@ -153,4 +153,50 @@ fn what_is_wrong_with_a_suite_is_said_with_its_line() {
     line 1: case `a` has steps and a table: give each a heading
     line 1: a table stands below a heading
     ");
+}
+
+#[test]
+fn what_a_response_does_counts_and_what_air_verifies_does_not() {
+    let text = r#"
+# Published
+
+```air
+rule @published
+trigger bash
+decide effects.files.exists(f, f.change == "created") && tool == "bash"
+check
+  a file was published.
+verify
+  !effects.files.exists(f, f.change == "created")
+respond
+  quarantine
+  rollback
+remediate
+  delete it.
+end
+```
+
+```flagged
+[[case]]
+name = "a file"
+tool = "bash"
+effects.files = [{ path = "/w/x", change = "created" }]
+```
+"#;
+    let cases = suite::parse(text, &mut |_: &str| Err("no file".to_owned())).expect("a suite");
+    let mut coverage = Coverage::default();
+    for case in &cases {
+        assert!(run::run_covered(case, "suite.md", &mut coverage).expect("played").passed);
+    }
+    let [rule] = &coverage.rules()[..] else { panic!("one rule") };
+    assert_eq!((rule.file.as_str(), rule.line, rule.rule.as_str()), ("suite.md", 5, "published"));
+    let unseen = rule.points.iter().filter(|point| point.counts && !point.seen);
+    let unseen: Vec<&str> = unseen.map(|point| point.what.as_str()).collect();
+    // The condition is false once the file is gone, but no case has shown that.
+    let parts = [
+        "decide false",
+        "decide: conjunct `effects.files.exists(f, f.change == \"created\")` false",
+        "decide: conjunct `tool == \"bash\"` false",
+    ];
+    assert_eq!(unseen, parts);
 }
