@@ -43,6 +43,7 @@ pub(crate) struct Collector<'a> {
 }
 
 /// Where the source around a source was.
+#[derive(Clone, Copy)]
 pub(crate) struct Outer(Option<u32>);
 
 /// The lists that name each item once.

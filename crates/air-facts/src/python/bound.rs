@@ -107,7 +107,9 @@ impl Interpreter<'_, '_> {
 
     pub(super) fn sources_of(&self, values: &[Value]) -> Sources {
         let mut from = Sources::default();
-        values.iter().for_each(|value| from.add(&self.heap.sources(value)));
+        for value in values {
+            from.add(&self.heap.sources(value));
+        }
         from
     }
 

@@ -49,7 +49,12 @@ impl Interpreter<'_, '_> {
                 }
                 let whole = canonical(module, name);
                 if table::is_constant(&whole) {
-                    return Value::text(table::constant(&whole)).with(&object.from);
+                    let value = table::constant(&whole);
+                    let number = value.strip_prefix('#').and_then(|number| number.parse().ok());
+                    let value = number
+                        .map(|number| Value::new(What::Number(number)))
+                        .unwrap_or_else(|| Value::text(value));
+                    return value.with(&object.from);
                 }
                 Value::name(whole).with(&object.from)
             }
@@ -57,7 +62,7 @@ impl Interpreter<'_, '_> {
             What::Names(None) if &**name != "get" && !is_of_dict(name) => {
                 self.subscript(object, &Value::text(Rc::clone(name)), line)
             }
-            What::Path(path) => self.path_attribute(path, name).with(&object.from),
+            What::Path(path) => Self::path_attribute(path, name).with(&object.from),
             What::Object(id) => {
                 let same = ["stdout", "stderr", "stdin", "raw", "buffer", "sock", "file"];
                 let response = self.heap.objects.get(*id).is_some_and(|object| {
@@ -79,7 +84,7 @@ impl Interpreter<'_, '_> {
                     "__class__" | "status_code" | "returncode" | "pid" | "closed" | "ok" => {
                         Value::unknown()
                     }
-                    _ => self.method_of(object, name),
+                    _ => method_of(object, name),
                 }
             }
             What::Instance(id) => {
@@ -94,26 +99,22 @@ impl Interpreter<'_, '_> {
                 }
                 match class.and_then(|class| self.class_attribute(class, name, 0)) {
                     Some(value) => self.of_instance(object, value, line),
-                    None => self.method_of(object, name),
+                    None => method_of(object, name),
                 }
             }
             What::Class(id) => match self.class_attribute(*id, name, 0) {
                 Some(value) => self.of_class(object, value),
-                None => self.method_of(object, name),
+                None => method_of(object, name),
             },
             What::Method(method) => {
                 let from = self.heap.sources(&method.0);
-                self.method_of(&Value::computed(from), name)
+                method_of(&Value::computed(from), name)
             }
-            _ => self.method_of(object, name),
+            _ => method_of(object, name),
         }
     }
 
-    fn method_of(&mut self, object: &Value, name: &Rc<str>) -> Value {
-        Value::new(What::Method(Rc::new((object.clone(), Rc::clone(name)))))
-    }
-
-    fn path_attribute(&mut self, path: &Text, name: &Rc<str>) -> Value {
+    fn path_attribute(path: &Text, name: &Rc<str>) -> Value {
         let (before, last) = match path.text.trim_end_matches('/').rsplit_once('/') {
             Some(("", last)) => ("/", last),
             Some(parts) => parts,
@@ -126,7 +127,7 @@ impl Interpreter<'_, '_> {
             "stem" => Value::new(What::Text(written(stem))),
             "suffix" => Value::new(What::Text(written(&format!(".{suffix}")))),
             "parents" | "parts" => Value::unknown(),
-            _ => self.method_of(&Value::new(What::Path(path.clone())), name),
+            _ => method_of(&Value::new(What::Path(path.clone())), name),
         }
     }
 
@@ -301,13 +302,19 @@ fn is_of_dict(name: &str) -> bool {
     )
 }
 
+fn method_of(object: &Value, name: &Rc<str>) -> Value {
+    Value::new(What::Method(Rc::new((object.clone(), Rc::clone(name)))))
+}
+
 /// Any of many items.
 fn some(items: &[Value], from: &Sources) -> Value {
     let mut all = from.clone();
     if items.len() <= MOST_VALUES {
         return Value::any(items.iter().cloned()).with(&all);
     }
-    items.iter().for_each(|item| all.add(&item.from));
+    for item in items {
+        all.add(&item.from);
+    }
     Value::computed(all)
 }
 

@@ -248,7 +248,7 @@ pub(super) fn method(text: &Text, name: &str, given: &[Value]) -> Option<Text> {
         }
         "replace" => {
             let (old, new) = (argument(0)?, argument(1)?);
-            (old.len() > 0 && text.text.len() <= 1 << 14 && new.len() <= 256)
+            (!old.is_empty() && text.text.len() <= 1 << 14 && new.len() <= 256)
                 .then(|| text.with(text.text.replace(old, new)))
         }
         "removeprefix" => {
@@ -286,7 +286,6 @@ pub(super) fn method(text: &Text, name: &str, given: &[Value]) -> Option<Text> {
                 bytes(text).iter().map(|byte| format!("{byte:02x}")).collect();
             Some(Text::new(digits.concat()))
         }
-        "zfill" | "ljust" | "rjust" | "center" => None,
         _ => None,
     }
 }

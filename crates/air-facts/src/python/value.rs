@@ -105,6 +105,7 @@ pub(super) enum What {
 
 /// Text or bytes; in what is not known, [`GAP`] stands for what is computed.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_field_names, reason = "a text is its text")]
 pub(super) struct Text {
     pub(super) text: Rc<str>,
     pub(super) known: bool,
@@ -174,6 +175,7 @@ impl Value {
     }
 
     /// One of both.
+    #[expect(clippy::needless_pass_by_value, reason = "it stands in folds")]
     pub(super) fn or(self, other: Self) -> Self {
         if self.what == other.what {
             return self.with(&other.from);

@@ -7,8 +7,10 @@ mod hostile;
 mod hostile_shell;
 mod intents;
 mod labels;
+mod python;
 mod reader;
 mod scripts;
+mod steps;
 
 use air_core::{code::CodeFacts, port::Alone};
 
