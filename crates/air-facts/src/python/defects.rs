@@ -3,7 +3,7 @@
 use air_core::code::Defect;
 
 use super::{
-    ast::{Action, Argument, Expr, Kind, Statement},
+    ast::{Action, Argument, Expr, Function, Kind, Statement},
     value::{Value, What},
 };
 
@@ -59,6 +59,22 @@ pub(super) fn of_loop(test: &Expr, body: &[Statement], line: u32) -> Vec<Defect>
         _ => false,
     };
     if always { endless(body, line) } else { Vec::new() }
+}
+
+/// A function that starts processes and always calls itself.
+pub(super) fn of_function(function: &Function) -> Option<Defect> {
+    let calls_itself = |statement: &Statement| {
+        let Action::Value(Expr { kind: Kind::Call(callee, _), .. }) = &statement.kind else {
+            return false;
+        };
+        is_name(callee, &function.name)
+    };
+    let mut found = Body::default();
+    if function.body.iter().any(calls_itself) {
+        found.block(&function.body, false, 0);
+    }
+    let why = "a function starts processes and always calls itself";
+    (found.forks && !found.leaves).then(|| defect("fork-bomb", function.line, why))
 }
 
 /// The flaws of a loop over something that never ends.

@@ -13,6 +13,8 @@ use super::{
 
 /// So many items of a list are gone through one by one.
 pub(super) const MOST_ITEMS: usize = 32;
+/// Longer texts that are made of others are not listed: a loop can make very many.
+const LONGEST_DERIVED: usize = 4096;
 /// Longer lists are known in part.
 const LONGEST_LIST: usize = 4096;
 
@@ -120,21 +122,21 @@ impl Interpreter<'_, '_> {
                     whole = whole.then(&value.as_text());
                 }
             }
+            self.work(whole.text.len() / 64);
         }
         if whole.known {
-            self.out.string(&whole.text);
+            self.derived(&whole.text);
         }
         Value { what: What::Text(whole), from }
     }
 
     fn sum(&mut self, operands: &[Expr]) -> Value {
-        let mut literals = false;
+        let mut literals = Vec::new();
         let mut sum: Option<Value> = None;
         let mut operands = operands.iter().peekable();
         while let Some(operand) = operands.next() {
             let value = match &operand.kind {
                 Kind::Text { text, bytes } => {
-                    literals = true;
                     // Literals side by side are one, at once: there can be very many.
                     let mut run = String::from(&**text);
                     while let Some(Expr { kind: Kind::Text { text, .. }, .. }) = operands.peek() {
@@ -142,7 +144,9 @@ impl Interpreter<'_, '_> {
                         operands.next();
                     }
                     self.work(run.len() / 64);
-                    literal(&run.into(), *bytes)
+                    let run: Rc<str> = run.into();
+                    literals.push(Rc::clone(&run));
+                    literal(&run, *bytes)
                 }
                 _ => self.eval(operand),
             };
@@ -152,12 +156,22 @@ impl Interpreter<'_, '_> {
             });
         }
         let sum = sum.unwrap_or_else(Value::unknown);
-        if let (true, What::Text(text)) = (literals, &sum.what) {
-            for piece in text.text.split(GAP).filter(|piece| !piece.is_empty()) {
-                self.out.string(piece);
+        match &sum.what {
+            What::Text(text) if !literals.is_empty() && text.text.len() <= LONGEST_DERIVED => {
+                for piece in text.text.split(GAP).filter(|piece| !piece.is_empty()) {
+                    self.out.string(piece);
+                }
             }
+            _ => literals.iter().for_each(|literal| self.out.string(literal)),
         }
         sum
+    }
+
+    /// Notes a text that is made of others.
+    pub(super) fn derived(&mut self, text: &str) {
+        if text.len() <= LONGEST_DERIVED {
+            self.out.string(text);
+        }
     }
 
     pub(super) fn plus(&mut self, left: &Value, right: &Value) -> Value {
@@ -212,7 +226,7 @@ impl Interpreter<'_, '_> {
             ("/", What::Path(_) | What::Text(_), _) | ("/", _, What::Path(_) | What::Text(_)) => {
                 What::Path(text::joined(&left.as_text(), &right.as_text()))
             }
-            ("%", What::Text(text), _) => {
+            ("%", What::Text(text), _) if text.text.len() <= 1 << 14 => {
                 let items = match right.what {
                     What::List(_) => self.items(right),
                     What::Dict(_) => None,
@@ -236,6 +250,7 @@ impl Interpreter<'_, '_> {
             ("|", What::Dict(_), What::Dict(_)) => {
                 return left.clone().or(right.clone());
             }
+            ("%", What::Text(_), _) => What::Text(Text::gap()),
             _ => What::Unknown,
         };
         Value { what, from }
@@ -426,7 +441,7 @@ impl Interpreter<'_, '_> {
             What::Text(text) if known && text.known => {
                 let letters: Vec<char> = text.text.chars().collect();
                 let letters: String = text::slice(&letters, bounds).into_iter().collect();
-                self.out.string(&letters);
+                self.derived(&letters);
                 Value { what: What::Text(text.with(letters)), from: object.from.clone() }
             }
             What::List(id) if known => {

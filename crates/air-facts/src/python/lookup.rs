@@ -126,6 +126,8 @@ impl Interpreter<'_, '_> {
             "name" => Value::new(What::Text(written(last))),
             "stem" => Value::new(What::Text(written(stem))),
             "suffix" => Value::new(What::Text(written(&format!(".{suffix}")))),
+            // An entry of `os.scandir` says its path.
+            "path" => Value::new(What::Path(path.clone())),
             "parents" | "parts" => Value::unknown(),
             _ => method_of(&Value::new(What::Path(path.clone())), name),
         }

@@ -9,6 +9,8 @@ use super::{
     value::{Sources, Text, Value, What},
 };
 
+/// Longer texts are computed.
+const LONGEST: usize = 1 << 16;
 /// Methods of texts that say nothing of them.
 const TESTS: [&str; 12] = [
     "startswith",
@@ -85,9 +87,11 @@ impl Interpreter<'_, '_> {
                         _ => Text::gap(),
                     };
                     whole = whole.then(&item);
+                    self.work(whole.text.len() / 64);
                 }
                 Some(whole)
             }
+            "format" if text.text.len() > LONGEST / 4 => None,
             "format" => Some(text::format(text, &given.positional, &given.named)),
             "split" | "rsplit" | "splitlines" | "partition" | "rpartition" => {
                 return self.split(text, name, given).with(&from);
@@ -97,8 +101,9 @@ impl Interpreter<'_, '_> {
             _ => text::method(text, name, &given.positional),
         };
         if let Some(made) = made {
+            let made = if made.text.len() > LONGEST { Text::gap() } else { made };
             if made.known {
-                self.out.string(&made.text);
+                self.derived(&made.text);
             }
             let what = What::Text(made);
             Value { what, from }

@@ -169,6 +169,9 @@ impl Interpreter<'_, '_> {
     }
 
     fn define(&mut self, definition: &Rc<ast::Function>) {
+        if let Some(defect) = defects::of_function(definition) {
+            self.out.defect(&defect.kind, defect.line, &defect.why);
+        }
         let defaults = self.defaults(definition);
         self.heap.functions.push(Function {
             definition: Rc::clone(definition),
