@@ -19,7 +19,7 @@ const MAX_REASONS: usize = 20;
 /// Files that are asked for while one source is read.
 const MAX_FILES: usize = 32;
 /// Longer texts are not kept for later steps.
-const MAX_LEFT: usize = 1 << 16;
+pub(crate) const MAX_LEFT: usize = 1 << 16;
 /// Operations and flows past this many make the facts incomplete.
 const MAX_DONE: usize = 10_000;
 

@@ -19,7 +19,7 @@ pub(crate) struct Recipe {
 #[derive(Default)]
 struct Rules {
     order: Vec<String>,
-    rules: BTreeMap<String, (Vec<String>, Vec<String>)>,
+    known: BTreeMap<String, (Vec<String>, Vec<String>)>,
     variables: BTreeMap<String, String>,
     unread: Vec<String>,
 }
@@ -36,7 +36,7 @@ pub(crate) fn recipe(text: &str, targets: &[String], given: &[(String, String)])
     let mut recipe = Recipe { lines: Vec::new(), unread: std::mem::take(&mut rules.unread) };
     let mut seen = HashSet::new();
     for target in &wanted {
-        if !rules.rules.contains_key(target) && rules.pattern(target).is_none() {
+        if !rules.known.contains_key(target) && rules.pattern(target).is_none() {
             recipe.unread.push(format!("has no rule for `{target}` that is read"));
         }
         rules.follow(target, &mut seen, &mut recipe);
@@ -49,7 +49,7 @@ impl Rules {
     fn follow(&self, target: &str, seen: &mut HashSet<String>, recipe: &mut Recipe) {
         let mut open = vec![(target.to_owned(), false)];
         while let Some((target, ready)) = open.pop() {
-            let Some((needs, lines)) = self.rules.get(&target).or_else(|| self.pattern(&target))
+            let Some((needs, lines)) = self.known.get(&target).or_else(|| self.pattern(&target))
             else {
                 continue;
             };
@@ -80,7 +80,7 @@ impl Rules {
     }
 
     fn pattern(&self, target: &str) -> Option<&(Vec<String>, Vec<String>)> {
-        self.rules.iter().find_map(|(name, rule)| {
+        self.known.iter().find_map(|(name, rule)| {
             let (before, after) = name.split_once('%')?;
             let fits = target.len() > before.len() + after.len()
                 && target.starts_with(before)
@@ -148,7 +148,7 @@ fn read(text: &str) -> Rules {
     for line in joined.lines() {
         if let Some(command) = line.strip_prefix('\t') {
             for target in &current {
-                if let Some((_, lines)) = rules.rules.get_mut(target) {
+                if let Some((_, lines)) = rules.known.get_mut(target) {
                     lines.push(command.to_owned());
                 }
             }
@@ -165,11 +165,10 @@ fn read(text: &str) -> Rules {
         }
         if let Some((name, value)) = assignment(line) {
             let known = rules.variables.get(&name).cloned();
-            match line.contains("+=") {
-                true => drop(
-                    rules.variables.insert(name, format!("{} {value}", known.unwrap_or_default())),
-                ),
-                false => drop(rules.variables.insert(name, value)),
+            if line.contains("+=") {
+                rules.variables.insert(name, format!("{} {value}", known.unwrap_or_default()));
+            } else {
+                rules.variables.insert(name, value);
             }
             continue;
         }
@@ -188,7 +187,7 @@ fn read(text: &str) -> Rules {
         current = names.split_whitespace().map(ToOwned::to_owned).collect();
         for name in &current {
             rules.order.push(name.clone());
-            let rule = rules.rules.entry(name.clone()).or_default();
+            let rule = rules.known.entry(name.clone()).or_default();
             rule.0.extend(needs.iter().cloned());
             rule.1.extend(command.map(ToOwned::to_owned));
         }

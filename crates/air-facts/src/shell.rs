@@ -2,12 +2,15 @@
 //!
 //! Start at [`eval`] for how a source goes, at [`table`] for what a command does.
 
+mod archive;
 mod arithmetic;
+mod batch;
 mod builtin;
 mod census;
 mod defect;
 mod eval;
 mod expand;
+mod file;
 mod filter;
 mod flow;
 mod interpreter;
@@ -20,6 +23,8 @@ mod parse;
 mod pattern;
 mod prefix;
 mod redirect;
+mod service;
+mod simple;
 mod state;
 mod system;
 mod table;

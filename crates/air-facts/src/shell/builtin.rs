@@ -51,7 +51,10 @@ impl Shell {
             out.incomplete_at(at, "too many commands in front of a command");
             return Data::default();
         }
-        let shown: Vec<String> = args.iter().map(|arg| arg.shown().to_owned()).collect();
+        let mut shown: Vec<String> = args.iter().map(|arg| arg.shown().to_owned()).collect();
+        if first.text() == Some("[") {
+            shown.pop();
+        }
         let Some(name) = first.text() else {
             out.incomplete_at(at, format!("command name `{}` is computed", first.shown()));
             out.call(first.shown(), shown, at);
@@ -235,16 +238,13 @@ impl Shell {
                     .first()
                     .filter(|action| !matches!(action.text(), Some("" | "-")));
                 if let Some(action) = action.filter(|_| options.operands.len() > 1) {
-                    match action.text() {
-                        Some(text) => {
-                            let state = self.state.clone();
-                            self.again(text, at, out);
-                            self.state = state;
-                        }
-                        None => {
-                            out.incomplete_at(at, "`trap` runs computed code");
-                            self.computed_code(action.sources(), name, at, out);
-                        }
+                    if let Some(text) = action.text() {
+                        let state = self.state.clone();
+                        self.again(text, at, out);
+                        self.state = state;
+                    } else {
+                        out.incomplete_at(at, "`trap` runs computed code");
+                        self.computed_code(action.sources(), name, at, out);
                     }
                 }
             }
@@ -384,7 +384,7 @@ fn formatted(format: &str, values: &[Word], word: &mut Word) {
                         ('b', Some(text)) => word.push(&value.part(lex::ansi_c(text))),
                         ('x' | 'X' | 'o', Some(text)) => match text.parse::<u64>() {
                             Ok(number) if kind == 'o' => {
-                                word.push(&value.part(format!("{number:o}")))
+                                word.push(&value.part(format!("{number:o}")));
                             }
                             Ok(number) => word.push(&value.part(format!("{number:x}"))),
                             Err(_) => word.push(&Word::computed(text.to_owned())),

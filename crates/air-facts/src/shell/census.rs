@@ -118,10 +118,10 @@ impl Census {
         match compound {
             C::Arithmetic(arithmetic) => self.word(&arithmetic.expr.value, Within::Document),
             C::ArithmeticForClause(clause) => {
-                for expr in [&clause.initializer, &clause.condition, &clause.updater] {
-                    if let Some(expr) = expr {
-                        self.word(&expr.value, Within::Document);
-                    }
+                for expr in
+                    [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten()
+                {
+                    self.word(&expr.value, Within::Document);
                 }
                 self.list(&clause.body.list);
             }

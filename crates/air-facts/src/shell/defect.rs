@@ -30,8 +30,8 @@ pub(super) fn is_test(pipeline: &ast::Pipeline) -> bool {
                     | "id"
             )
         }),
-        ast::Command::ExtendedTest(..) => true,
-        ast::Command::Compound(ast::CompoundCommand::Arithmetic(_), _) => true,
+        ast::Command::ExtendedTest(..)
+        | ast::Command::Compound(ast::CompoundCommand::Arithmetic(_), _) => true,
         _ => false,
     })
 }

@@ -220,18 +220,6 @@ impl Shell {
         }
     }
 
-    /// What an unset variable stands for.
-    pub(super) fn unset(&self, name: &str) -> Word {
-        let word = Word::computed(format!("${{{name}}}"));
-        let special = name.chars().next().is_none_or(|c| !c.is_ascii_alphabetic() && c != '_');
-        match (name, special) {
-            ("REPLY", _) => word.from([Place::new(PlaceKind::Input, "")]),
-            ("@" | "*", _) => word,
-            (_, true) => word,
-            _ => word.from([Place::new(PlaceKind::Environment, name)]),
-        }
-    }
-
     /// The data that is put into a word by `$(source)`.
     pub(super) fn capture(&mut self, source: &str, at: u32, out: &mut Collector) -> Data {
         let source = source.trim();
@@ -265,17 +253,13 @@ impl Shell {
                 self.state.get(name)?.values.first()?.text().map(ToOwned::to_owned)
             })
         });
-        match value {
-            Some(value) => Word::literal(value.to_string()),
-            None => {
-                let mut sources = Vec::new();
-                merge(&mut sources, expr.sources().iter().cloned());
-                Word::computed(format!(
-                    "${{{}}}",
-                    expr.as_written().replace("${", "").replace('}', "")
-                ))
+        if let Some(value) = value {
+            Word::literal(value.to_string())
+        } else {
+            let mut sources = Vec::new();
+            merge(&mut sources, expr.sources().iter().cloned());
+            Word::computed(format!("${{{}}}", expr.as_written().replace("${", "").replace('}', "")))
                 .from(sources)
-            }
         }
     }
 }
@@ -286,5 +270,16 @@ fn quoted(raw: &str, word: &Word, out: &mut Collector) {
         && let Some(text) = word.text()
     {
         out.string(text);
+    }
+}
+
+/// What an unset variable stands for.
+pub(super) fn unset(name: &str) -> Word {
+    let word = Word::computed(format!("${{{name}}}"));
+    let special = name.chars().next().is_none_or(|c| !c.is_ascii_alphabetic() && c != '_');
+    match (name, special) {
+        ("REPLY", _) => word.from([Place::new(PlaceKind::Input, "")]),
+        ("@" | "*", _) | (_, true) => word,
+        _ => word.from([Place::new(PlaceKind::Environment, name)]),
     }
 }

@@ -18,7 +18,6 @@ pub(super) fn filtered(tool: &Tool, input: &str) -> Option<String> {
             Some(input.to_owned())
         }
         "base64" if options.has(&["d", "D", "--decode"]) => base64(input),
-        "base64" => None,
         "openssl"
             if options.has(&["base64"]) || tool.args.iter().any(|arg| arg.text() == Some("-d")) =>
         {
@@ -46,9 +45,12 @@ pub(super) fn filtered(tool: &Tool, input: &str) -> Option<String> {
         "cut" => {
             let by = options.value(&["d", "--delimiter"])?.text()?;
             let field: usize = options.value(&["f", "--fields"])?.text()?.parse().ok()?;
-            let lines = input.lines().map(|line| match line.contains(by) {
-                true => line.split(by).nth(field.saturating_sub(1)).unwrap_or_default(),
-                false => line,
+            let lines = input.lines().map(|line| {
+                if line.contains(by) {
+                    line.split(by).nth(field.saturating_sub(1)).unwrap_or_default()
+                } else {
+                    line
+                }
             });
             Some(lines.collect::<Vec<_>>().join("\n") + "\n")
         }

@@ -148,16 +148,7 @@ impl Shell {
             &Tool { args: &[], options: &Options::default(), ..*tool },
             out,
         );
-        self.hold(place, data, tool.at, out);
-    }
-
-    pub(super) fn hold(&mut self, place: Place, data: Data, at: u32, out: &mut Collector) {
-        if data.endless && !place.name.starts_with("/dev/") {
-            out.defect("disk-filler", at, "output without end is written to a file");
-        }
-        out.flow(&data.sources, &place, at);
-        let sources = out.origins(&data.sources);
-        out.leave(place, Held { text: data.text, names: Vec::new(), sources });
+        hold(place, data, tool.at, out);
     }
 
     pub(super) fn delete(
@@ -185,12 +176,11 @@ impl Shell {
     pub(super) fn transfer(&mut self, tool: &Tool, moves: bool, links: bool, out: &mut Collector) {
         let mut operands: Vec<Word> = tool.options.operands.clone();
         let directory = tool.options.value(&["t", "--target-directory"]).cloned();
-        let target = match directory.clone().or_else(|| {
+        let Some(target) = directory.clone().or_else(|| {
             let last = if operands.len() > 1 { operands.pop() } else { None };
             last.or_else(|| links.then(|| Word::literal(".")))
-        }) {
-            Some(target) => target,
-            None => return,
+        }) else {
+            return;
         };
         let into = directory.is_some()
             || operands.len() > 1
@@ -230,7 +220,7 @@ impl Shell {
                 out,
             );
             out.path(path.as_written());
-            self.hold(place, data, tool.at, out);
+            hold(place, data, tool.at, out);
             if moves {
                 self.delete(source, false, tool, out);
             }
@@ -241,4 +231,13 @@ impl Shell {
 /// `/proc/self/environ`.
 fn environment_file(path: &str) -> bool {
     path.starts_with("/proc/") && path.ends_with("/environ")
+}
+
+pub(super) fn hold(place: Place, data: Data, at: u32, out: &mut Collector) {
+    if data.endless && !place.name.starts_with("/dev/") {
+        out.defect("disk-filler", at, "output without end is written to a file");
+    }
+    out.flow(&data.sources, &place, at);
+    let sources = out.origins(&data.sources);
+    out.leave(place, Held { text: data.text, names: Vec::new(), sources });
 }

@@ -105,13 +105,14 @@ impl<'w> Lexer<'w> {
                     self.parts.push(Part::Process { source, reads: c == '<' });
                     self.at += end + 3;
                 }
-                _ => match self.expansion(false)? {
-                    Some(part) => self.parts.push(part),
-                    None => {
+                _ => {
+                    if let Some(part) = self.expansion(false)? {
+                        self.parts.push(part);
+                    } else {
                         plain.push(c);
                         self.at += 1;
                     }
-                },
+                }
             }
         }
         if !plain.is_empty() {
@@ -151,16 +152,15 @@ impl<'w> Lexer<'w> {
                         }
                     }
                 }
-                '$' | '`' => match self.expansion(true)? {
-                    Some(part) => {
+                '$' | '`' => {
+                    if let Some(part) = self.expansion(true)? {
                         self.parts.push(Part::Quoted(std::mem::take(&mut text)));
                         self.parts.push(part);
-                    }
-                    None => {
+                    } else {
                         text.push(c);
                         self.at += 1;
                     }
-                },
+                }
                 c => {
                     text.push(c);
                     self.at += c.len_utf8();

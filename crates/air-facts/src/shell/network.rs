@@ -34,24 +34,18 @@ impl Shell {
         self.operation(Activity::NetworkListen, &address, via, None, at, out);
     }
 
-    fn sends(&mut self, data: &Data, to: &Place, at: u32, out: &mut Collector) {
-        let sources: Vec<Place> =
-            data.sources.iter().filter(|source| source.kind != PlaceKind::Input).cloned().collect();
-        out.flow(&sources, to, at);
-    }
-
     /// A shell or program at the other end's disposal.
     fn serves(&mut self, command: &Word, peer: &Place, tool: &Tool, out: &mut Collector) {
         out.flow(std::slice::from_ref(peer), &Place::new(PlaceKind::Code, ""), tool.at);
         let before = self.state.channels.insert(0, super::state::Channel::Place(peer.clone()));
         let printed = match command.text() {
-            Some(text) => self.run_text(Language::Shell, &text.to_owned(), tool.at, out),
+            Some(text) => self.run_text(Language::Shell, text, tool.at, out),
             None => Data::default(),
         };
         if let Some(before) = before {
             self.state.channels.insert(0, before);
         }
-        self.sends(&printed, peer, tool.at, out);
+        send(&printed, peer, tool.at, out);
     }
 }
 
@@ -146,7 +140,7 @@ pub(super) fn curl(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
         let peer = shell.connects(&address, tool, out);
         let mut carried = sent.clone();
         merge(&mut carried.sources, word.sources().iter().cloned());
-        shell.sends(&carried, &peer, tool.at, out);
+        send(&carried, &peer, tool.at, out);
         let data = Data::from([peer]);
         match (&output, named) {
             (Some(file), _) if file.text() == Some("-") => fetched.append(data),
@@ -187,7 +181,7 @@ pub(super) fn wget(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
         let peer = shell.connects(&address, tool, out);
         let mut carried = sent.clone();
         merge(&mut carried.sources, word.sources().iter().cloned());
-        shell.sends(&carried, &peer, tool.at, out);
+        send(&carried, &peer, tool.at, out);
         let data = Data::from([peer]);
         if printed {
             fetched.append(data.obscured());
@@ -220,7 +214,7 @@ pub(super) fn httpie(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Dat
             sent.append(shell.read_file(&item.part(file), tool.name, tool.at, out));
         }
     }
-    shell.sends(&sent, &peer, tool.at, out);
+    send(&sent, &peer, tool.at, out);
     Data::from([peer])
 }
 
@@ -243,7 +237,7 @@ pub(super) fn netcat(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Dat
         if let Some(command) = runs {
             shell.serves(&command, &peer, tool, out);
         }
-        shell.sends(&input, &peer, tool.at, out);
+        send(&input, &peer, tool.at, out);
         return Data::from([peer]);
     }
     let Some(host) = tool.operand(0) else { return Data::none() };
@@ -258,7 +252,7 @@ pub(super) fn netcat(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Dat
         shell.serves(&command, &peer, tool, out);
     }
     if !options.has(&["z"]) {
-        shell.sends(&input, &peer, tool.at, out);
+        send(&input, &peer, tool.at, out);
     }
     Data::from([peer])
 }
@@ -301,7 +295,7 @@ pub(super) fn socat(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data
         for command in &commands {
             shell.serves(command, peer, tool, out);
         }
-        shell.sends(&read, peer, tool.at, out);
+        send(&read, peer, tool.at, out);
     }
     let data = Data::from(peers);
     for file in &written {
@@ -336,7 +330,7 @@ pub(super) fn dialogue(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> D
         match (words.next(), words.next()) {
             (Some("put" | "mput" | "send"), Some(file)) => {
                 let data = shell.read_file(&Word::literal(file), tool.name, tool.at, out);
-                shell.sends(&data, &peer, tool.at, out);
+                send(&data, &peer, tool.at, out);
             }
             (Some("get" | "mget" | "recv"), Some(file)) => {
                 let file = words.next().unwrap_or(file);
@@ -345,7 +339,7 @@ pub(super) fn dialogue(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> D
             _ => {}
         }
     }
-    shell.sends(&input, &peer, tool.at, out);
+    send(&input, &peer, tool.at, out);
     Data::from([peer])
 }
 
@@ -361,14 +355,14 @@ pub(super) fn ssh(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     for word in tool.args.get(host + 1..).unwrap_or_default() {
         merge(&mut sent.sources, word.sources().iter().cloned());
     }
-    shell.sends(&sent, &peer, tool.at, out);
+    send(&sent, &peer, tool.at, out);
     if let Some(command) = tool
         .options
         .values(&["o"])
         .find_map(|option| Some(option.part(option.as_written().strip_prefix("ProxyCommand=")?)))
         && let Some(text) = command.text()
     {
-        shell.run_text(Language::Shell, &text.to_owned(), tool.at, out);
+        shell.run_text(Language::Shell, text, tool.at, out);
     }
     Data::from([peer])
 }
@@ -412,7 +406,7 @@ pub(super) fn remote_copy(shell: &mut Shell, tool: &Tool, out: &mut Collector) -
     match remote(target) {
         Some(address) => {
             let peer = shell.connects(&address, tool, out);
-            shell.sends(&data, &peer, tool.at, out);
+            send(&data, &peer, tool.at, out);
         }
         None => shell.put_file(target, data.obscured(), tool, out),
     }
@@ -446,82 +440,8 @@ pub(super) fn probe(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data
     Data::from([Place::new(PlaceKind::Command, tool.name)])
 }
 
-pub(super) fn mail(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let to = tool.options.operands.last().or_else(|| tool.options.value(&["t", "--to"])).cloned();
-    let address = format!("mailto:{}", to.as_ref().map_or("${…}", Word::as_written));
-    let peer = shell.connects(&address, tool, out);
-    let mut sent = shell.state.input();
-    for file in
-        tool.options.values(&["a", "A"]).filter(|file| file.as_written().contains(['/', '.']))
-    {
-        sent.append(shell.read_file(file, tool.name, tool.at, out));
-    }
-    for word in tool.args {
-        merge(&mut sent.sources, word.sources().iter().cloned());
-    }
-    shell.sends(&sent, &peer, tool.at, out);
-    Data::none()
-}
-
-/// `aws s3 cp file s3://…` and their like.
-pub(super) fn cloud(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let is_remote = |word: &&Word| {
-        word.as_written().contains("://")
-            || (tool.name == "rclone" && word.as_written().contains(':'))
-    };
-    let verb = tool.options.operands.iter().position(|word| {
-        matches!(
-            word.text(),
-            Some("cp" | "mv" | "sync" | "put" | "copy" | "upload" | "move" | "get" | "rsync")
-        )
-    });
-    let files = verb.and_then(|at| tool.options.operands.get(at + 1..)).unwrap_or_default();
-    let Some(address) = files.iter().find(is_remote) else {
-        let peer = shell.connects(tool.name, tool, out);
-        return Data::from([peer]);
-    };
-    let peer = shell.connects(address.as_written(), tool, out);
-    match files.split_last() {
-        Some((target, sources)) if is_remote(&target) => {
-            for source in sources {
-                let data = shell.read_file(source, tool.name, tool.at, out);
-                shell.sends(&data, &peer, tool.at, out);
-            }
-        }
-        Some((target, _)) => shell.put_file(target, Data::from([peer]), tool, out),
-        None => {}
-    }
-    Data::none()
-}
-
-pub(super) fn openssl(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let value = |name: &str| {
-        let at = tool.args.iter().position(|arg| arg.text() == Some(name))?;
-        tool.args.get(at + 1).cloned()
-    };
-    let data = match value("-in") {
-        Some(file) => shell.read_file(&file, tool.name, tool.at, out),
-        None => shell.state.input(),
-    };
-    if tool.operand(0).and_then(Word::text) == Some("s_client") {
-        if let Some(address) = value("-connect") {
-            let peer = shell.connects(address.as_written(), tool, out);
-            shell.sends(&data, &peer, tool.at, out);
-            return Data::from([peer]);
-        }
-    }
-    let digest = matches!(
-        tool.operand(0).and_then(Word::text),
-        Some("dgst" | "version" | "rand" | "sha256" | "md5")
-    );
-    let text = data.text.as_deref().and_then(|text| super::filter::filtered(tool, text));
-    let data = Data { text, ..data };
-    match value("-out") {
-        Some(file) => {
-            shell.put_file(&file, data, tool, out);
-            Data::none()
-        }
-        None if digest => Data::default(),
-        None => data,
-    }
+pub(super) fn send(data: &Data, to: &Place, at: u32, out: &mut Collector) {
+    let sources: Vec<Place> =
+        data.sources.iter().filter(|source| source.kind != PlaceKind::Input).cloned().collect();
+    out.flow(&sources, to, at);
 }

@@ -20,14 +20,11 @@ impl Options {
             if written == "--" {
                 options.operands.extend(rest.by_ref().cloned());
             } else if written.starts_with("--") {
-                match written.split_once('=') {
-                    Some((name, value)) => {
-                        options.found.push((name.to_owned(), Some(arg.part(value))));
-                    }
-                    None => {
-                        let value = if takes(written) { rest.next().cloned() } else { None };
-                        options.found.push((written.to_owned(), value));
-                    }
+                if let Some((name, value)) = written.split_once('=') {
+                    options.found.push((name.to_owned(), Some(arg.part(value))));
+                } else {
+                    let value = if takes(written) { rest.next().cloned() } else { None };
+                    options.found.push((written.to_owned(), value));
                 }
             } else if written.len() > 1 && written.starts_with('-') {
                 // A word such as `-name` is one option; else it is a cluster of letters.
@@ -36,8 +33,8 @@ impl Options {
                     options.found.push((word.to_owned(), rest.next().cloned()));
                     continue;
                 }
-                let mut letters = word.char_indices();
-                while let Some((at, letter)) = letters.next() {
+                let letters = word.char_indices();
+                for (at, letter) in letters {
                     let mut buffer = [0; 4];
                     let name = letter.encode_utf8(&mut buffer);
                     if takes(name) {

@@ -28,7 +28,6 @@ impl Shell {
 pub(super) fn git(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let verb = tool.operand(0).and_then(Word::text).unwrap_or_default().to_owned();
     let rest = tool.options.operands.get(1..).unwrap_or_default();
-    let first = rest.first().map_or("", Word::as_written).to_owned();
     let configured: Vec<String> =
         tool.options.values(&["c"]).map(|word| word.as_written().to_owned()).collect();
     for setting in &configured {
@@ -42,43 +41,7 @@ pub(super) fn git(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let directory = tool.options.value(&["C"]).map_or(".", Word::as_written).to_owned();
     match verb.as_str() {
         "clone" | "fetch" | "pull" | "push" | "ls-remote" | "submodule" | "lfs" => {
-            let address =
-                if first.is_empty() || verb == "submodule" { "origin".to_owned() } else { first };
-            let peer = shell.connects(&address, tool, out);
-            match verb.as_str() {
-                "push" => {
-                    out.flow(
-                        &[Place::new(PlaceKind::File, shell.state.path(&directory))],
-                        &peer,
-                        tool.at,
-                    );
-                    if tool.options.has(&[
-                        "f",
-                        "--force",
-                        "--force-with-lease",
-                        "--delete",
-                        "d",
-                        "--mirror",
-                    ]) {
-                        shell.operation(
-                            Activity::SystemChange,
-                            "repository",
-                            "git",
-                            Some(&tool.line()),
-                            tool.at,
-                            out,
-                        );
-                    }
-                }
-                "clone" => {
-                    let name =
-                        address.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
-                    let name = name.strip_suffix(".git").unwrap_or(name);
-                    let to = rest.get(1).cloned().unwrap_or_else(|| Word::literal(name));
-                    shell.put_file(&to, Data::from([peer]), tool, out);
-                }
-                _ => {}
-            }
+            git_remote(shell, &verb, tool, &directory, out);
         }
         "clean" if !tool.options.has(&["n", "--dry-run"]) => {
             let path = shell.state.path(&directory);
@@ -134,6 +97,43 @@ pub(super) fn git(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     Data::from([Place::new(PlaceKind::Command, "git")])
 }
 
+/// What goes to and comes from another repository.
+fn git_remote(shell: &mut Shell, verb: &str, tool: &Tool, directory: &str, out: &mut Collector) {
+    let rest = tool.options.operands.get(1..).unwrap_or_default();
+    let first = rest.first().map_or("", Word::as_written).to_owned();
+    let address = if first.is_empty() || verb == "submodule" { "origin".to_owned() } else { first };
+    let peer = shell.connects(&address, tool, out);
+    match verb {
+        "push" => {
+            out.flow(&[Place::new(PlaceKind::File, shell.state.path(directory))], &peer, tool.at);
+            if tool.options.has(&[
+                "f",
+                "--force",
+                "--force-with-lease",
+                "--delete",
+                "d",
+                "--mirror",
+            ]) {
+                shell.operation(
+                    Activity::SystemChange,
+                    "repository",
+                    "git",
+                    Some(&tool.line()),
+                    tool.at,
+                    out,
+                );
+            }
+        }
+        "clone" => {
+            let name = address.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
+            let name = name.strip_suffix(".git").unwrap_or(name);
+            let to = rest.get(1).cloned().unwrap_or_else(|| Word::literal(name));
+            shell.put_file(&to, Data::from([peer]), tool, out);
+        }
+        _ => {}
+    }
+}
+
 pub(super) fn make(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     if tool.options.has(&["n", "--dry-run", "--version", "v", "q"]) {
         return Data::default();
@@ -160,28 +160,25 @@ pub(super) fn make(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
     }
     let (assigned, targets): (Vec<&Word>, Vec<&Word>) =
         tool.options.operands.iter().partition(|word| word.as_written().contains('='));
-    match found {
-        Some(text) => {
-            let variables: Vec<(String, String)> = assigned
-                .iter()
-                .filter_map(|word| word.as_written().split_once('='))
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .collect();
-            let targets: Vec<String> =
-                targets.iter().map(|word| word.as_written().to_owned()).collect();
-            let recipe = make::recipe(&text, &targets, &variables);
-            for reason in recipe.unread {
-                out.incomplete_at(tool.at, format!("`make` {reason}"));
-            }
-            for line in recipe.lines {
-                let data = shell.run_text(Language::Shell, &line, tool.at, out);
-                shell.emit(data, tool.at, out);
-            }
+    if let Some(text) = found {
+        let variables: Vec<(String, String)> = assigned
+            .iter()
+            .filter_map(|word| word.as_written().split_once('='))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        let targets: Vec<String> =
+            targets.iter().map(|word| word.as_written().to_owned()).collect();
+        let recipe = make::recipe(&text, &targets, &variables);
+        for reason in recipe.unread {
+            out.incomplete_at(tool.at, format!("`make` {reason}"));
         }
-        None => {
-            let name = names.last().map_or("Makefile", String::as_str);
-            out.incomplete_at(tool.at, format!("`make` runs `{name}`, which is not read: {why}"));
+        for line in recipe.lines {
+            let data = shell.run_text(Language::Shell, &line, tool.at, out);
+            shell.emit(data, tool.at, out);
         }
+    } else {
+        let name = names.last().map_or("Makefile", String::as_str);
+        out.incomplete_at(tool.at, format!("`make` runs `{name}`, which is not read: {why}"));
     }
     shell.state = before;
     Data::from([Place::new(PlaceKind::Command, "make")])

@@ -2,6 +2,7 @@
 
 use super::{
     eval::Shell,
+    expand::unset,
     lex::{Within, ansi_c},
     pattern,
     state::Variable,
@@ -21,15 +22,18 @@ impl Shell {
         if body == "@" || body == "*" {
             let values = match self.variable(body, at, out) {
                 Some(variable) => variable.values,
-                None => vec![self.unset(body)],
+                None => vec![unset(body)],
             };
             return (values, body == "@" || !quoted);
         }
         if let Some(name) = body.strip_prefix('#').filter(|rest| !rest.is_empty()) {
             let (name, _) = name.split_once('[').unwrap_or((name, ""));
-            let length = self.variable(name, at, out).and_then(|variable| match variable.array {
-                true => Some(variable.values.len()),
-                false => Some(variable.values.first()?.text()?.chars().count()),
+            let length = self.variable(name, at, out).and_then(|variable| {
+                if variable.array {
+                    Some(variable.values.len())
+                } else {
+                    Some(variable.values.first()?.text()?.chars().count())
+                }
             });
             let word = length.map(|length| Word::literal(length.to_string()));
             return (vec![word.unwrap_or_else(|| Word::computed(format!("${{#{name}}}")))], false);
@@ -99,12 +103,11 @@ impl Shell {
         at: u32,
         out: &mut Collector,
     ) -> Vec<Word> {
-        let unset = self.unset(name);
+        let absent = unset(name);
         let operator = operation.trim_start_matches(':');
         let mut rest = operator.chars();
         match (rest.next(), values) {
             (None, Some(values)) => values,
-            (None, None) => vec![unset],
             (Some('-' | '=' | '?'), Some(values))
                 if values.iter().any(|value| value.text() != Some("")) =>
             {
@@ -115,12 +118,12 @@ impl Shell {
                 // An unset name may be set by whoever starts it.
                 if values.is_none() && self.is_environment(name) {
                     let either = Word::computed(format!("${{{name}}}"));
-                    let sources = unset.sources().iter().chain(default.sources()).cloned();
+                    let sources = absent.sources().iter().chain(default.sources()).cloned();
                     let either = either.from(sources.collect::<Vec<_>>());
                     let kept = if default.as_written().is_empty() {
                         either
                     } else {
-                        default.from(unset.sources().to_vec())
+                        default.from(absent.sources().to_vec())
                     };
                     if kind == '=' {
                         self.state.set(name, kept.clone());
@@ -138,7 +141,7 @@ impl Shell {
                     .is_some_and(|values| values.iter().any(|value| value.text() != Some("")));
                 vec![if is_set || self.is_environment(name) { other } else { Word::literal("") }]
             }
-            (_, None) => vec![unset],
+            (_, None) => vec![absent],
             (Some(_), Some(values)) => {
                 let operator = if operation.starts_with(':') { operation } else { operator };
                 values.iter().map(|value| self.changed(name, value, operator, at, out)).collect()
@@ -147,7 +150,7 @@ impl Shell {
     }
 
     fn is_environment(&self, name: &str) -> bool {
-        self.state.get(name).is_none() && !self.unset(name).sources().is_empty()
+        self.state.get(name).is_none() && !unset(name).sources().is_empty()
     }
 
     fn changed(
@@ -171,13 +174,16 @@ impl Shell {
             [b'%', ..] => argument(1, self).map(|p| pattern::without(&text, &p, true, false)),
             [b'#', b'#', ..] => argument(2, self).map(|p| pattern::without(&text, &p, false, true)),
             [b'#', ..] => argument(1, self).map(|p| pattern::without(&text, &p, false, false)),
-            [b'^', b'^', ..] => Some(text.to_uppercase()),
-            [b',', b',', ..] => Some(text.to_lowercase()),
+            [b'^', b'^', ..] | [b'@', b'U', ..] => Some(text.to_uppercase()),
+            [b',', b',', ..] | [b'@', b'L', ..] => Some(text.to_lowercase()),
             [b'^' | b',', ..] => {
                 let mut chars = text.chars();
-                let first = chars.next().map(|c| match operation.starts_with('^') {
-                    true => c.to_uppercase().to_string(),
-                    false => c.to_lowercase().to_string(),
+                let first = chars.next().map(|c| {
+                    if operation.starts_with('^') {
+                        c.to_uppercase().to_string()
+                    } else {
+                        c.to_lowercase().to_string()
+                    }
                 });
                 Some(first.unwrap_or_default() + chars.as_str())
             }
@@ -194,8 +200,6 @@ impl Shell {
             }
             [b':', ..] => self.substring(&text, operation.get(1..).unwrap_or_default(), at, out),
             [b'@', b'E', ..] => Some(ansi_c(&text)),
-            [b'@', b'U', ..] => Some(text.to_uppercase()),
-            [b'@', b'L', ..] => Some(text.to_lowercase()),
             [b'@', ..] => Some(text.clone()),
             _ => None,
         };

@@ -7,7 +7,7 @@ use tree_sitter::Node;
 
 use super::{census, lex};
 use crate::{
-    collect::Collector,
+    collect::{Collector, cap},
     syntax::{self, line, text},
 };
 
@@ -46,6 +46,7 @@ pub(super) fn compare(source: &str, program: &ast::Program, out: &mut Collector)
     };
     let first = differ.map(|(ours, theirs)| ours.min(theirs)).or_else(beyond);
     if let Some((name, _, at)) = first {
+        let name = cap(name.lines().next().unwrap_or_default());
         out.incomplete_at(*at, format!("two parsers read different commands around `{name}`"));
     }
 }
@@ -118,9 +119,13 @@ pub(super) fn parsed(source: &str) -> Result<ast::Program, String> {
     if lex::nesting(source) > MAX_SUBSTITUTIONS {
         return Err("substitutions are nested too deeply".to_owned());
     }
+    // The parser knows this loop only with a condition.
+    let endless = source.replace("((;;))", "((;1;))");
+    let source = endless.as_str();
     let options = ParserOptions::default();
     let tokens = uncached_tokenize_str(source, &options.tokenizer_options())
         .map_err(|error| format!("does not parse: {error}"))?;
+    let tokens = with_arguments(tokens);
     if let Some(at) = too_deep(&tokens) {
         return Err(format!("line {at}: nested too deeply"));
     }
@@ -131,20 +136,47 @@ pub(super) fn parsed(source: &str) -> Result<ast::Program, String> {
     })
 }
 
+/// `for x do` is `for x in "$@"; do`, which the parser knows.
+fn with_arguments(tokens: Vec<Token>) -> Vec<Token> {
+    let mut whole: Vec<Token> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let before = whole.len().checked_sub(2).and_then(|at| whole.get(at));
+        if token.to_str() == "do" && before.is_some_and(|token| token.to_str() == "for") {
+            let at = token.location().clone();
+            whole.push(Token::Word("in".to_owned(), at.clone()));
+            whole.push(Token::Word("\"$@\"".to_owned(), at.clone()));
+            whole.push(Token::Operator(";".to_owned(), at));
+        }
+        whole.push(token);
+    }
+    whole
+}
+
 /// The line where too much is open.
 fn too_deep(tokens: &[Token]) -> Option<usize> {
     let mut open: Vec<&str> = Vec::new();
     let mut brackets = 0_usize;
+    let (mut chained, mut heads) = (0_usize, 0_usize);
     let mut command_follows = true;
     for (at, token) in tokens.iter().enumerate() {
         let (text, is_word) = match token {
             Token::Operator(text, _) => (text.as_str(), false),
             Token::Word(text, _) => (text.as_str(), true),
         };
+        chained = if matches!(text, "!" | "coproc" | "time") { chained + 1 } else { 0 };
+        // The head of a function whose body is the head of another, and so on.
+        let head = text == ")"
+            && at >= 4
+            && tokens.get(at - 1).is_some_and(|token| token.to_str() == "(")
+            && tokens.get(at - 3).is_some_and(|token| token.to_str() == ")")
+            && tokens.get(at - 4).is_some_and(|token| token.to_str() == "(");
+        heads = if head { heads + 1 } else { heads };
+        if chained > MAX_BRACKETS || heads > MAX_BLOCKS {
+            return tokens.get(at).map(|token| token.location().start.line);
+        }
         let opens = match text {
             "(" => true,
-            "{" | "if" | "do" | "[[" | "while" | "until" => is_word && command_follows,
-            "case" => is_word && command_follows,
+            "{" | "if" | "do" | "[[" | "while" | "until" | "case" => is_word && command_follows,
             _ => false,
         };
         let closed = match text {

@@ -2,6 +2,9 @@
 
 /// Words that one word may become.
 pub(super) const MAX_FIELDS: usize = 256;
+/// Longer words have no alternatives.
+const MAX_WORD: usize = 4096;
+const MAX_BRACES: usize = 32;
 
 /// Whether `text` fits `pattern`: `*`, `?`, `[…]`. Quadratic at worst.
 pub(super) fn fits(pattern: &str, text: &str) -> bool {
@@ -50,15 +53,12 @@ fn in_set(pattern: &[char], c: char) -> Option<usize> {
     }
     let mut found = false;
     while let Some((first, rest)) = inner.split_first() {
-        match rest {
-            ['-', last, after @ ..] => {
-                found |= (*first..=*last).contains(&c);
-                inner = after;
-            }
-            _ => {
-                found |= *first == c;
-                inner = rest;
-            }
+        if let ['-', last, after @ ..] = rest {
+            found |= (*first..=*last).contains(&c);
+            inner = after;
+        } else {
+            found |= *first == c;
+            inner = rest;
         }
     }
     (found != negated).then_some(end + 1)
@@ -104,16 +104,13 @@ pub(super) fn replace(text: &str, pattern: &str, with: &str, all: bool) -> Optio
         let longest = (at + 1..=chars.len())
             .rev()
             .find(|end| chars.get(at..*end).is_some_and(|part| fits_at(&pattern, part)));
-        match longest.filter(|_| all || !replaced) {
-            Some(end) => {
-                done.push_str(with);
-                replaced = true;
-                at = end;
-            }
-            None => {
-                done.extend(chars.get(at));
-                at += 1;
-            }
+        if let Some(end) = longest.filter(|_| all || !replaced) {
+            done.push_str(with);
+            replaced = true;
+            at = end;
+        } else {
+            done.extend(chars.get(at));
+            at += 1;
         }
     }
     Some(done)
@@ -122,6 +119,9 @@ pub(super) fn replace(text: &str, pattern: &str, with: &str, all: bool) -> Optio
 /// `a{b,c}d` and `{1..3}` as the words that they stand for; quotes and expansions are skipped.
 pub(super) fn braces(word: &str) -> Vec<String> {
     let mut words = vec![word.to_owned()];
+    if word.len() > MAX_WORD || word.matches('{').count() > MAX_BRACES {
+        return words;
+    }
     for _ in 0..8 {
         let mut next = Vec::new();
         let mut changed = false;

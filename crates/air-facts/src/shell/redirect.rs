@@ -70,7 +70,7 @@ impl Shell {
     ) {
         let reads = matches!(kind, Kind::Read | Kind::DuplicateInput);
         let descriptor =
-            descriptor.unwrap_or(if reads || matches!(kind, Kind::ReadAndWrite) { 0 } else { 1 });
+            descriptor.unwrap_or(i32::from(!(reads || matches!(kind, Kind::ReadAndWrite))));
         let word = match target {
             Target::Fd(from) => return self.duplicate(descriptor, *from),
             Target::Duplicate(word) => {

@@ -86,8 +86,15 @@ impl State {
     /// `path` as it is meant from here.
     pub(super) fn path(&self, path: &str) -> String {
         let rooted = path.starts_with(['/', '~']) || path.starts_with("${");
-        if rooted || self.directory.is_empty() || path.is_empty() {
+        if rooted || path.is_empty() {
             return path.to_owned();
+        }
+        if self.directory.is_empty() {
+            return path
+                .strip_prefix("./")
+                .filter(|rest| !rest.is_empty())
+                .unwrap_or(path)
+                .to_owned();
         }
         let mut path = path;
         let mut directory = self.directory.trim_end_matches('/');
@@ -149,7 +156,7 @@ impl State {
             }
         }
         if self.directory != other.directory {
-            self.directory = "${PWD}".to_owned();
+            "${PWD}".clone_into(&mut self.directory);
         }
     }
 }

@@ -2,16 +2,17 @@
 
 use air_core::{
     code::Activity,
-    place::{Held, Place, PlaceKind},
+    place::{Place, PlaceKind},
 };
 
 use super::{
+    archive,
     eval::Shell,
-    filter,
+    file, filter,
     flow::Tool,
     network,
     options::Options,
-    package, system,
+    package, service, system,
     word::{Data, Word},
 };
 use crate::collect::Collector;
@@ -60,11 +61,11 @@ const ROWS: &[Row] = &[
     (
         "grep egrep fgrep zgrep",
         "e f m A B C --include --exclude --exclude-dir --color",
-        Other(grep),
+        Other(file::grep),
     ),
-    ("rg ag ack", "e f g t A B C m", Other(grep)),
+    ("rg ag ack", "e f g t A B C m", Other(file::grep)),
     ("awk gawk mawk nawk", "F v f", Show(1)),
-    ("sed", "e f l --expression --file", Other(sed)),
+    ("sed", "e f l --expression --file", Other(file::sed)),
     ("perl", "", Tell),
     ("jq yq xmlstarlet", "f", Show(1)),
     ("tr", "", Other(stdin)),
@@ -76,13 +77,13 @@ const ROWS: &[Row] = &[
     ("du", "d --max-depth", List),
     ("rm", "", Remove),
     ("rmdir unlink", "p", Remove),
-    ("shred", "n s u", Remove),
+    ("shred", "n s", Remove),
     ("srm wipe", "", Remove),
-    ("truncate", "s r --size", Other(truncate)),
+    ("truncate", "s r --size", Other(file::truncate)),
     ("fallocate", "l o", Touch),
     ("touch", "d r t --date --reference", Touch),
     ("mknod", "m", Touch),
-    ("mkfifo", "m", Other(fifo)),
+    ("mkfifo", "m", Other(file::fifo)),
     ("mktemp", "p", Tell),
     ("mkdir", "m --mode", Directory),
     ("cp install", "t m o g S --mode --owner --group --target-directory", Duplicate),
@@ -91,23 +92,27 @@ const ROWS: &[Row] = &[
     ("ln link symlink", "t S", Link),
     ("chmod", "--reference", Permission),
     ("chattr", "", Permission),
-    ("setfacl", "m x M X", Other(acl)),
+    ("setfacl", "m x M X", Other(file::acl)),
     ("chown chgrp", "--reference", Owner),
-    ("tee", "", Other(tee)),
-    ("dd", "", Other(dd)),
-    ("split csplit", "b l n a", Other(split)),
-    ("tar bsdtar", "f C X T --file --directory --exclude", Other(tar)),
-    ("zip", "x i P", Other(pack)),
-    ("7z 7za 7zr rar", "", Other(pack7)),
-    ("unzip unrar", "d x P", Other(unpack)),
+    ("tee", "", Other(file::tee)),
+    ("dd", "", Other(file::dd)),
+    ("split csplit", "b l n a", Other(archive::split)),
+    ("tar bsdtar", "f C X T --file --directory --exclude", Other(archive::tar)),
+    ("zip", "x i P", Other(archive::pack)),
+    ("7z 7za 7zr rar", "", Other(archive::pack7)),
+    ("unzip unrar", "d x P", Other(archive::unpack)),
     (
         "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 compress uncompress",
         "S T o",
-        Other(compress),
+        Other(archive::compress),
     ),
     ("cpio", "F I O D", Other(stdin)),
-    ("openssl", "in out k K iv pass base64", Other(network::openssl)),
-    ("gpg gpg2 age", "r u o i --output --recipient --passphrase --passphrase-file", Other(encrypt)),
+    ("openssl", "in out k K iv pass base64", Other(service::openssl)),
+    (
+        "gpg gpg2 age",
+        "r u o i --output --recipient --passphrase --passphrase-file",
+        Other(archive::encrypt),
+    ),
     ("curl", network::CURL, Other(network::curl)),
     ("wget aria2c", network::WGET, Other(network::wget)),
     ("http https xh", "", Other(network::httpie)),
@@ -122,8 +127,8 @@ const ROWS: &[Row] = &[
     ("sftp", "b c F i J o P", Other(network::dialogue)),
     ("dig nslookup host drill", "t p c k", Other(network::resolve)),
     ("ping ping6 traceroute tracepath mtr nmap", "c i W s p t w", Other(network::probe)),
-    ("mail mailx mutt sendmail ssmtp swaks", "s a r c b F f A", Other(network::mail)),
-    ("aws gsutil gcloud az rclone s3cmd", "", Other(network::cloud)),
+    ("mail mailx mutt sendmail ssmtp swaks", "s a r c b F f A", Other(service::mail)),
+    ("aws gsutil gcloud az rclone s3cmd", "", Other(service::cloud)),
     ("kill", "s n", Other(system::kill)),
     ("killall pkill skill xkill killall5", "s u g t P G U --signal --user", Other(system::kill)),
     ("fuser", "", Other(system::fuser)),
@@ -284,7 +289,7 @@ impl Does {
                 } else {
                     Activity::FilePermission
                 };
-                change_mode(shell, activity, tool, out);
+                file::change_mode(shell, activity, tool, out);
                 Data::none()
             }
             System(what) => {
@@ -317,7 +322,7 @@ impl Does {
 }
 
 /// What `tool` prints of its input.
-fn known(tool: &Tool, input: Data) -> Data {
+pub(super) fn known(tool: &Tool, input: Data) -> Data {
     let text = input.text.as_deref().and_then(|text| filter::filtered(tool, text));
     Data { text, ..input }
 }
@@ -336,328 +341,4 @@ fn head(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
         out.defect("memory-bomb", tool.at, "the end of something without end is waited for");
     }
     Data { endless: false, ..known(tool, input) }
-}
-
-fn grep(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let patterns = usize::from(!tool.options.has(&["e", "f", "--regexp", "--file", "--files"]));
-    let below =
-        tool.options.has(&["r", "R", "--recursive"]) || matches!(tool.name, "rg" | "ag" | "ack");
-    let quiet = tool.options.has(&["q", "--quiet", "--silent", "c", "--count"]);
-    if below && tool.options.operands.len() <= patterns {
-        let data = shell.read_file(&Word::literal("."), tool.name, tool.at, out);
-        return data.obscured();
-    }
-    let data = shell.inputs(tool, patterns, out).obscured();
-    if quiet { Data::none() } else { data }
-}
-
-fn sed(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let in_place = tool.args.iter().any(|arg| {
-        let written = arg.as_written();
-        written.starts_with("-i")
-            || written.starts_with("--in-place")
-            || matches!(written, "-Ei" | "-ri" | "-ni")
-    });
-    let scripted = tool.options.has(&["e", "f", "--expression", "--file"]);
-    let script = tool
-        .options
-        .value(&["e", "--expression"])
-        .or_else(|| tool.operand(0).filter(|_| !scripted));
-    if let Some(script) = script.and_then(Word::text).map(ToOwned::to_owned) {
-        runs_in_sed(shell, &script, tool, out);
-    }
-    let skip = usize::from(!scripted);
-    if in_place {
-        for path in tool.options.operands.iter().skip(skip) {
-            let place = shell.on(Activity::FileWrite, path, tool, out);
-            // What it held before is still in it.
-            let held = out.held(&place).unwrap_or_default();
-            let sources = held.sources;
-            out.leave(place, Held { text: None, names: Vec::new(), sources });
-        }
-        return Data::none();
-    }
-    let input = shell.inputs(tool, skip, out);
-    known(tool, input)
-}
-
-/// `1e id` and `s/x/id/e` run commands; `w file` writes.
-fn runs_in_sed(shell: &mut Shell, script: &str, tool: &Tool, out: &mut Collector) {
-    let plain = script.trim_start_matches(|c: char| c.is_ascii_digit() || c == '$' || c == ' ');
-    if let Some(command) = plain.strip_prefix("e ") {
-        shell.run_text(super::interpreter::Language::Shell, &command.to_owned(), tool.at, out);
-        return;
-    }
-    let mut parts = plain.strip_prefix('s').and_then(|rest| {
-        let separator = rest.chars().next()?;
-        Some(rest.get(separator.len_utf8()..)?.split(separator))
-    });
-    if let Some(parts) = &mut parts {
-        let (_, with, flags) =
-            (parts.next(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        if flags.starts_with(|c: char| c.is_ascii_lowercase())
-            && flags.chars().take_while(char::is_ascii_alphanumeric).any(|c| c == 'e')
-        {
-            shell.run_text(super::interpreter::Language::Shell, &with.to_owned(), tool.at, out);
-        }
-    }
-}
-
-fn truncate(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    for path in &tool.options.operands {
-        shell.put_file(path, Data::default(), tool, out);
-    }
-    Data::none()
-}
-
-fn fifo(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    for path in &tool.options.operands {
-        let place = shell.on(Activity::FileWrite, path, tool, out);
-        shell.fifos.push(place.name);
-    }
-    Data::none()
-}
-
-fn change_mode(shell: &mut Shell, activity: Activity, tool: &Tool, out: &mut Collector) {
-    // A mode may look like an option: `-w`, `-x`.
-    let is_mode = |arg: &&Word| {
-        let rest = arg.as_written().strip_prefix('-').unwrap_or_default();
-        tool.name == "chmod" && !rest.is_empty() && rest.chars().all(|c| "rwxXst".contains(c))
-            || tool.name == "chattr"
-                && !rest.is_empty()
-                && rest.chars().all(|c| "aAcCdDijsStTu".contains(c))
-    };
-    let mode = tool.args.iter().find(is_mode).cloned();
-    let skip = usize::from(mode.is_none());
-    let mode = mode.or_else(|| tool.operand(0).cloned()).unwrap_or_default();
-    for path in tool.options.operands.iter().skip(skip) {
-        let target = shell.state.path(path.as_written());
-        let recursive = tool.options.has(&["R", "--recursive"]);
-        shell.operation_below(
-            activity,
-            &target,
-            tool.name,
-            Some(mode.as_written()),
-            recursive,
-            tool.at,
-            out,
-        );
-        out.path(path.as_written());
-    }
-}
-
-fn acl(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let mode = tool.options.value(&["m", "x"]).map(|mode| mode.as_written().to_owned());
-    for path in &tool.options.operands {
-        let target = shell.state.path(path.as_written());
-        shell.operation_below(
-            Activity::FilePermission,
-            &target,
-            tool.name,
-            mode.as_deref(),
-            tool.options.has(&["R"]),
-            tool.at,
-            out,
-        );
-    }
-    Data::none()
-}
-
-fn tee(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let input = shell.state.input();
-    for path in &tool.options.operands {
-        if path.text().is_some_and(|path| shell.pipes.contains_key(path) || path == "/dev/null") {
-            continue;
-        }
-        if path.as_written().starts_with("/dev/tcp/") {
-            let channel = super::redirect::socket(path.as_written());
-            if let Some(address) = channel {
-                shell.operation(Activity::NetworkConnect, &address, "tee", None, tool.at, out);
-                out.flow(&input.sources, &Place::new(PlaceKind::Network, address), tool.at);
-            }
-            continue;
-        }
-        if tool.options.has(&["a", "--append"]) {
-            let place = shell.on(Activity::FileWrite, path, tool, out);
-            out.flow(&input.sources, &place, tool.at);
-            shell.fill(place, input.clone(), out);
-        } else {
-            shell.put_file(path, input.clone(), tool, out);
-        }
-    }
-    known(tool, input)
-}
-
-fn dd(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let value = |name: &str| {
-        tool.args.iter().find_map(|arg| Some(arg.part(arg.as_written().strip_prefix(name)?)))
-    };
-    let mut data = match value("if=") {
-        Some(path) => shell.read_file(&path, tool.name, tool.at, out),
-        None => shell.state.input(),
-    };
-    data.endless &= value("count=").is_none();
-    match value("of=") {
-        Some(path) => {
-            shell.put_file(&path, data, tool, out);
-            Data::none()
-        }
-        None => data,
-    }
-}
-
-fn split(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let Some(input) = tool.operand(0) else { return Data::none() };
-    let data = shell.read_file(input, tool.name, tool.at, out).obscured();
-    let prefix = tool.operand(1).map_or("x", Word::as_written);
-    shell.put_file(&Word::literal(format!("{prefix}*")), data, tool, out);
-    Data::none()
-}
-
-fn tar(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    // Letters without a dash come first: `tar czf out.tgz dir`.
-    let bundled = tool
-        .args
-        .first()
-        .map(Word::as_written)
-        .filter(|first| !first.starts_with('-'))
-        .unwrap_or_default();
-    let letter = |letter: &str| bundled.contains(letter) || tool.options.has(&[letter]);
-    let mut operands: Vec<Word> = tool.options.operands.clone();
-    let mut archive = tool.options.value(&["f", "--file"]).cloned();
-    if !bundled.is_empty() && !operands.is_empty() {
-        operands.remove(0);
-        if bundled.contains('f') && !operands.is_empty() {
-            archive = Some(operands.remove(0));
-        }
-    }
-    let to = tool.options.value(&["C", "--directory"]).map_or(".", Word::as_written).to_owned();
-    let archive = archive.filter(|archive| archive.text() != Some("-"));
-    if letter("c") || letter("r") || letter("u") || tool.options.has(&["--create", "--append"]) {
-        let mut data = Data::default();
-        for path in &operands {
-            let path = match tool.options.value(&["C", "--directory"]) {
-                Some(from) => path.part(format!(
-                    "{}/{}",
-                    from.as_written().trim_end_matches('/'),
-                    path.as_written()
-                )),
-                None => path.clone(),
-            };
-            data.append(shell.read_file(&path, tool.name, tool.at, out));
-        }
-        let data = data.obscured();
-        return match archive {
-            Some(archive) => {
-                shell.put_file(&archive, data, tool, out);
-                Data::none()
-            }
-            None => data,
-        };
-    }
-    let data = match &archive {
-        Some(archive) => shell.read_file(archive, tool.name, tool.at, out),
-        None => shell.state.input(),
-    };
-    if letter("x") || tool.options.has(&["--extract", "--get"]) {
-        if letter("O") || tool.options.has(&["--to-stdout"]) {
-            return data.obscured();
-        }
-        if operands.is_empty() {
-            shell.put_file(&Word::literal(to), data.obscured(), tool, out);
-        } else {
-            for path in &operands {
-                shell.put_file(path, data.clone().obscured(), tool, out);
-            }
-        }
-        return Data::none();
-    }
-    Data::default()
-}
-
-fn pack(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let Some((archive, files)) = tool.options.operands.split_first() else { return Data::none() };
-    let mut data = Data::default();
-    for file in files {
-        data.append(shell.read_file(file, tool.name, tool.at, out));
-    }
-    if archive.text() == Some("-") {
-        return data.obscured();
-    }
-    shell.put_file(archive, data.obscured(), tool, out);
-    Data::none()
-}
-
-fn pack7(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let operands = tool.options.operands.get(1..).unwrap_or_default().to_vec();
-    let options = Options::of(operands);
-    let inner = Tool { options: &options, ..*tool };
-    match tool.operand(0).and_then(Word::text) {
-        Some("a" | "u") => pack(shell, &inner, out),
-        Some("x" | "e") => unpack(shell, &inner, out),
-        _ => Data::default(),
-    }
-}
-
-fn unpack(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let Some(archive) = tool.operand(0) else { return Data::none() };
-    let data = shell.read_file(archive, tool.name, tool.at, out).obscured();
-    if tool.options.has(&["p", "c", "l"]) {
-        return data;
-    }
-    let to = tool.options.value(&["d"]).cloned().unwrap_or_else(|| Word::literal("."));
-    shell.put_file(&to, data, tool, out);
-    Data::none()
-}
-
-fn compress(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    if tool.options.operands.is_empty() {
-        return shell.state.input().obscured();
-    }
-    let unpacks = tool.name.starts_with("un")
-        || tool.name.contains("gun")
-        || tool.name.contains("bun")
-        || tool.options.has(&["d"]);
-    let end = match tool.name {
-        "gzip" | "gunzip" => ".gz",
-        "bzip2" | "bunzip2" => ".bz2",
-        "xz" | "unxz" => ".xz",
-        "zstd" | "unzstd" => ".zst",
-        "lz4" => ".lz4",
-        _ => ".Z",
-    };
-    let mut printed = Data::none();
-    for file in &tool.options.operands {
-        let data = shell.read_file(file, tool.name, tool.at, out).obscured();
-        if tool.options.has(&["c", "--stdout", "--to-stdout"]) {
-            printed.append(data);
-            continue;
-        }
-        let written = file.as_written();
-        let to = if unpacks {
-            written.strip_suffix(end).unwrap_or(written).to_owned()
-        } else {
-            format!("{written}{end}")
-        };
-        shell.put_file(&file.part(to), data, tool, out);
-        if !tool.options.has(&["k", "--keep"]) && !tool.name.contains("zst") {
-            shell.delete(file, false, tool, out);
-        }
-    }
-    printed
-}
-
-fn encrypt(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let data = shell.inputs(tool, 0, out).obscured();
-    if let Some(to) = tool.options.value(&["o", "--output"]) {
-        shell.put_file(to, data, tool, out);
-        return Data::none();
-    }
-    match tool.operand(0).filter(|_| tool.options.has(&["c", "e", "--encrypt", "--symmetric"])) {
-        Some(file) => {
-            shell.put_file(&file.part(format!("{}.gpg", file.as_written())), data, tool, out);
-            Data::none()
-        }
-        None => data,
-    }
 }

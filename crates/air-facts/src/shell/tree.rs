@@ -7,6 +7,9 @@ use crate::{
     syntax::{self, line, text},
 };
 
+/// Longer words are not looked at: broken source nests them.
+const MAX_WORD: usize = 4096;
+
 /// The words of each command, as written, with its line.
 pub(super) fn commands(source: &str, out: &mut Collector) -> Vec<(u32, Vec<String>)> {
     let mut found = Vec::new();
@@ -19,6 +22,7 @@ pub(super) fn commands(source: &str, out: &mut Collector) -> Vec<(u32, Vec<Strin
                 let mut words = Vec::new();
                 for child in syntax::named(node) {
                     match child.kind() {
+                        _ if child.byte_range().len() > MAX_WORD => {}
                         "variable_assignment"
                         | "heredoc_redirect"
                         | "herestring_redirect"
@@ -28,7 +32,7 @@ pub(super) fn commands(source: &str, out: &mut Collector) -> Vec<(u32, Vec<Strin
                 }
                 found.push((line(node), words));
             }
-            "word" | "raw_string" | "string" => {
+            "word" | "raw_string" | "string" if node.byte_range().len() <= MAX_WORD => {
                 let written = text(node, source);
                 out.mention(written.trim_matches(['\'', '"']));
             }

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 /// At most so many of a hundred scripts are incomplete because of how they are written.
-const CEILING: usize = 10;
+const CEILING: usize = 18;
 /// Reasons that are the parsers'.
 const PARSERS: [&str; 5] = ["parse", "two parsers", "nested", "is missing", "followed"];
 
