@@ -72,7 +72,9 @@ impl Place {
     /// Incomplete where a part of the name is computed.
     pub fn labels_value(&self, labels: &dyn PathLabels) -> Value {
         let found = self.labels(labels);
-        let computed = (!is_known(&self.name)).then(|| format!("{} is computed", self.name));
+        // Of an address the host alone has labels.
+        let telling = if self.kind == PlaceKind::Network { host(&self.name) } else { &self.name };
+        let computed = (!is_known(telling)).then(|| format!("{} is computed", self.name));
         Value::list_with(found.into_iter().map(Value::string), computed.as_deref())
     }
 

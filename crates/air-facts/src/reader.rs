@@ -132,6 +132,7 @@ fn act(
         Activity::FileWrite => {
             out.leave(file, Held { text: content.map(str::to_owned), ..Held::default() });
         }
+        Activity::FileDelete => out.leave(file, Held::default()),
         _ => {}
     }
     out.finish()

@@ -198,7 +198,11 @@ impl Interpreter<'_, '_> {
             }
             "kill" | "killed" => {
                 let target = match one.map(|value| (&value.what, self.heap.sources(value))) {
-                    Some((What::Object(_), _)) => GAP.to_owned(),
+                    // A process that is known by where it was found alone.
+                    Some((What::Object(id), _)) => {
+                        let place = self.heap.objects.get(*id).and_then(|of| of.place.as_ref());
+                        place.map_or_else(|| GAP.to_owned(), |place| place.name.clone())
+                    }
                     _ => Self::gap(one).text.to_string(),
                 };
                 let signal = bound.get(second).map(|signal| match &signal.what {

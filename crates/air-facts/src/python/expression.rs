@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use air_core::place::{Place, PlaceKind};
+
 use super::{
     ast::{Clause, Comprehension, Expr, Index, Kind, Piece},
     interpret::Interpreter,
@@ -399,6 +401,11 @@ impl Interpreter<'_, '_> {
                     bytes: false,
                 });
                 Value { what: What::Text(text), from: value.from.clone() }
+            }
+            What::Object(id)
+                if self.heap.objects.get(*id).is_some_and(|o| &*o.class == "processes") =>
+            {
+                self.heap.object("psutil.Process", Some(Place::new(PlaceKind::Command, "*")))
             }
             _ => Value::computed(from),
         };

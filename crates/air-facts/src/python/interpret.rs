@@ -376,8 +376,10 @@ impl<'c, 'a> Interpreter<'c, 'a> {
         };
         match &value.what {
             What::List(id) => {
-                let list = self.heap.lists.get(*id).filter(|list| !list.open)?;
-                Some(format!("[{}]", all(&list.items)?.join(", ")))
+                let list = self.heap.lists.get(*id)?;
+                // What is not known makes the list that is read from it open again.
+                let more = if list.open { ", *__more__" } else { "" };
+                Some(format!("[{}{more}]", all(&list.items)?.join(", ")))
             }
             What::Dict(id) => {
                 let dict = self.heap.dicts.get(*id).filter(|dict| !dict.open)?;
@@ -390,7 +392,7 @@ impl<'c, 'a> Interpreter<'c, 'a> {
                 });
                 Some(format!("{{{}}}", pairs.collect::<Option<Vec<_>>>()?.join(", ")))
             }
-            What::Text(text) if text.known => Some(format!("{:?}", text.text)),
+            What::Text(text) => Some(format!("{:?}", text.text)),
             What::Name(name) => Some(name.to_string()),
             What::Number(_) | What::Bool(_) | What::None => Some(value.as_text().text.to_string()),
             _ => None,

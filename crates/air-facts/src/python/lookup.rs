@@ -49,7 +49,12 @@ impl Interpreter<'_, '_> {
                 }
                 let whole = canonical(module, name);
                 if table::is_constant(&whole) {
-                    return Value::text(table::constant(&whole)).with(&object.from);
+                    let value = table::constant(&whole);
+                    let number = value.strip_prefix('#').and_then(|number| number.parse().ok());
+                    let value = number
+                        .map(|number| Value::new(What::Number(number)))
+                        .unwrap_or_else(|| Value::text(value));
+                    return value.with(&object.from);
                 }
                 Value::name(whole).with(&object.from)
             }

@@ -68,6 +68,17 @@ fn file_of(url: &str) -> String {
     }
 }
 
+/// What is sent in a header. A token of the environment that signs in goes to whom it is made for:
+/// every use of it does that.
+fn beside_signing_in(value: &Word) -> Vec<Place> {
+    let name = value.as_written().split(':').next().unwrap_or_default().to_ascii_lowercase();
+    let headers =
+        ["authorization", "proxy-authorization", "x-api-key", "x-auth-token", "private-token"];
+    let signs_in = headers.contains(&name.trim());
+    let sources = value.sources().iter();
+    sources.filter(|from| !(signs_in && from.kind == PlaceKind::Environment)).cloned().collect()
+}
+
 pub(super) fn curl(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let mut sent = Data::default();
     let bodies = ["d", "--data", "--data-binary", "--data-ascii", "--data-urlencode", "--json"];
@@ -106,7 +117,7 @@ pub(super) fn curl(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
         "--data-raw",
         "--form-string",
     ]) {
-        merge(&mut sent.sources, value.sources().iter().cloned());
+        merge(&mut sent.sources, beside_signing_in(value));
         if let Some(file) = value.as_written().strip_prefix('@') {
             sent.append(shell.read_file(&value.part(file), tool.name, tool.at, out));
         }
@@ -154,7 +165,7 @@ pub(super) fn wget(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
         "U",
         "--user-agent",
     ]) {
-        merge(&mut sent.sources, value.sources().iter().cloned());
+        merge(&mut sent.sources, beside_signing_in(value));
     }
     let output = tool.options.value(&["O", "--output-document", "-out"]).cloned();
     let printed =

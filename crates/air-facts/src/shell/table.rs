@@ -267,6 +267,12 @@ impl Does {
                     tool.options.has(&["l", "s", "--link", "--symbolic-link"]),
                     out,
                 );
+                let mode = tool.options.value(&["m", "--mode"]).filter(|_| tool.name == "install");
+                if let (Some(mode), Some(path)) = (mode, tool.options.operands.last()) {
+                    let (target, activity) = (path.as_written(), Activity::FilePermission);
+                    let mode = Some(mode.as_written());
+                    shell.operation(activity, target, tool.name, mode, tool.at, out);
+                }
                 Data::none()
             }
             Move => {
