@@ -71,7 +71,7 @@ fuzz_target!(|text: &str| {
                 || matches!(&answer, Outcome::Undetermined(why) if why.contains("budget"));
             assert!(agrees, "{answer:?}, without `{root}` {less:?}");
         }
-        for place in condition.places() {
+        for place in condition.paths() {
             assert!(condition.reads().contains(place.root), "{place}");
         }
     }

@@ -6,7 +6,7 @@ use std::{fmt, sync::Arc};
 use crate::{
     fact::{Facts, Roots},
     outcome::Outcome,
-    requirement::{Place, Requirement},
+    requirement::{FactPath, Requirement},
 };
 
 /// Steps that evaluations may still take, one a node of an expression and more for long texts.
@@ -45,12 +45,15 @@ pub trait Condition: fmt::Debug + Send + Sync {
     /// The facts that it may read.
     fn reads(&self) -> Roots;
 
-    /// The places that it may read, as far as the expression names them.
-    fn places(&self) -> &[Place];
+    /// The paths of facts that it may read, as far as the expression names them.
+    fn paths(&self) -> &[FactPath];
 
     /// What must be there for it to hold: where this is unmet, [`Self::evaluate`] need not be asked,
-    /// since the answer is false.
-    fn requires(&self) -> &Requirement;
+    /// since the answer is false. By default nothing is known of it.
+    fn requires(&self) -> &Requirement {
+        static NONE: Requirement = Requirement::NONE;
+        &NONE
+    }
 
     /// Whether it holds on `facts`, within what is left of `budget` and its own bound. A root that
     /// was not supplied is unknown.

@@ -12,9 +12,9 @@ const MAX_CLAUSES: usize = 8;
 /// A clause with more alternatives than this excludes too little to be kept.
 const MAX_NEEDS: usize = 256;
 
-/// A place among the facts: a root, and the way below it.
+/// A place among the facts: a root, and the way down from it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct FactPath {
     /// Where it begins.
     pub root: Root,
     /// The way down from there.
@@ -43,7 +43,7 @@ pub enum Coverage {
     Doubtful,
 }
 
-impl Place {
+impl FactPath {
     /// A root.
     pub fn new(root: Root) -> Self {
         Self { root, steps: Vec::new() }
@@ -88,7 +88,7 @@ impl Place {
 }
 
 /// As in a condition, with `[]` for each item.
-impl fmt::Display for Place {
+impl fmt::Display for FactPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.root)?;
         self.steps.iter().try_for_each(|step| match step {
@@ -132,7 +132,7 @@ fn texts(value: &Value, steps: &[Step], see: &mut dyn FnMut(&str)) -> Coverage {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Need {
     /// Where.
-    pub place: Place,
+    pub place: FactPath,
     /// What.
     pub text: Needle,
 }
@@ -206,7 +206,7 @@ impl Requirement {
 
     /// What is required of some item of the list at `range`, where this is required of an item.
     #[must_use]
-    pub fn of_some_item(mut self, range: &Place) -> Self {
+    pub fn of_some_item(mut self, range: &FactPath) -> Self {
         let items = range.clone().then(Step::Items);
         // Only a look at the list itself tells that it is whole.
         self.clauses.retain(|clause| clause.iter().any(|need| need.place.is_within(&items)));
@@ -215,7 +215,7 @@ impl Requirement {
 
     /// The same where the condition is false if the field at `place` is absent.
     #[must_use]
-    pub fn with_present(mut self, place: &Place) -> Self {
+    pub fn with_present(mut self, place: &FactPath) -> Self {
         let Some(last) = place.steps.len().checked_sub(1) else { return self };
         for need in self.clauses.iter_mut().flatten().filter(|need| need.place.is_within(place)) {
             if let Some(step) = need.place.steps.get_mut(last)

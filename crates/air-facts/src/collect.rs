@@ -43,6 +43,7 @@ pub(crate) struct Collector<'a> {
 }
 
 /// Where the source around a source was.
+#[derive(Clone, Copy)]
 pub(crate) struct Outer(Option<u32>);
 
 /// The lists that name each item once.
@@ -143,9 +144,10 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// A flaw of the program itself.
-    pub(crate) fn defect(&mut self, mut defect: Defect) {
-        defect.line = self.within.unwrap_or(defect.line);
+    /// A flaw of the program itself; each kind once a line.
+    pub(crate) fn defect(&mut self, kind: &str, line: u32, why: &str) {
+        let line = self.within.unwrap_or(line);
+        let defect = Defect { kind: kind.to_owned(), line, why: why.to_owned() };
         if !self.facts.defects.contains(&defect) && self.facts.defects.len() < MAX_REASONS {
             self.facts.defects.push(defect);
         }

@@ -9,6 +9,7 @@ mod collect;
 mod escape;
 pub mod intent;
 pub mod labels;
+mod make;
 pub mod python;
 mod reader;
 pub mod shell;

@@ -88,6 +88,8 @@ codes! {
     NoRollback = "no-rollback",
     /// More rules than could be compared with each other.
     NotAllCompared = "not-all-compared",
+    /// A rule that says in this language nearly what it said in another.
+    NotExact = "not-exact",
     /// A guardrail whose text speaks of what has happened.
     PastInGuardrail = "past-in-guardrail",
     /// A pattern that every text matches.

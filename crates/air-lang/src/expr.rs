@@ -27,7 +27,7 @@ use air_core::{
     condition::{Budget, CallTemplate, Condition},
     fact::{Facts, Roots},
     outcome::Outcome,
-    requirement::{Place, Requirement},
+    requirement::{FactPath, Requirement},
     value::Value,
 };
 
@@ -85,7 +85,7 @@ pub fn compile(source: &str, moment: Moment) -> Result<Arc<dyn Condition>, Vec<E
             _ => error,
         }]);
     }
-    let (places, requires) = (needs::places(&node), needs::requirement(&node));
+    let (places, requires) = (needs::paths(&node), needs::requirement(&node));
     Ok(Arc::new(Compiled { source: source.into(), node, reads, places, requires }))
 }
 
@@ -124,10 +124,9 @@ pub fn compile_call(
     template::compile(args_json_template, loop_var, moment)
 }
 
-/// The syntax tree of a text that compiles, for whoever looks at its form.
-pub(crate) fn syntax_tree(source: &str) -> Option<cel::IdedExpr> {
-    scan::scan(source).ok()?;
-    parse::parse(source).ok().map(|ast| ast.root)
+/// The syntax trees of texts that compile, for whoever looks at their form.
+pub(crate) fn trees(sources: &[&str]) -> Vec<Option<cel::IdedExpr>> {
+    parse::parse_all(sources)
 }
 
 /// One expression, of any type, with at most one variable in scope.
@@ -146,7 +145,7 @@ struct Compiled {
     source: Arc<str>,
     node: Node,
     reads: Roots,
-    places: Vec<Place>,
+    places: Vec<FactPath>,
     requires: Requirement,
 }
 
@@ -159,7 +158,7 @@ impl Condition for Compiled {
         self.reads
     }
 
-    fn places(&self) -> &[Place] {
+    fn paths(&self) -> &[FactPath] {
         &self.places
     }
 

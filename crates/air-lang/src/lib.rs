@@ -5,6 +5,7 @@
 //! trusted once its rules are loaded, not before: any bytes may be parsed.
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod convert;
 pub mod diagnostic;
 pub mod export;
 pub mod expr;
@@ -19,6 +20,7 @@ mod respond;
 mod set;
 pub mod syntax;
 
+pub use convert::{Converted, Converter};
 pub use diagnostic::{Code, Diagnostic, Edit, Position, Report, Severity, positions, render};
 pub use fix::{Fixed, fix};
 pub use format::format;

@@ -59,12 +59,15 @@ pub fn lint<P: AsRef<str>>(files: &[(P, Parsed)], settings: &Settings) -> Vec<Ve
     let mut rules: Vec<(usize, RuleView<'_>)> = Vec::new();
     for (index, (((_, parsed), source), tree)) in files.iter().zip(&sources).zip(&trees).enumerate()
     {
-        let Some(sink) = sinks.get_mut(index) else { continue };
-        let mut lint = Lint { source, sink, settings };
-        characters::look(tree, &mut lint);
-        for rule in views(parsed, source, tree) {
-            rule.look(&mut lint);
-            rules.push((index, rule));
+        rules.extend(views(parsed, source, tree).map(|rule| (index, rule)));
+        if let Some(sink) = sinks.get_mut(index) {
+            characters::look(tree, &mut Lint { source, sink, settings });
+        }
+    }
+    add_formulas(&mut rules);
+    for (index, rule) in &rules {
+        if let (Some(sink), Some(source)) = (sinks.get_mut(*index), sources.get(*index)) {
+            rule.look(&mut Lint { source, sink, settings });
         }
     }
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_ref()).collect();
@@ -134,17 +137,29 @@ fn views<'s>(
     })
 }
 
+/// Looks at the form of every condition, all at once: each time costs a stack.
+fn add_formulas(rules: &mut [(usize, RuleView<'_>)]) {
+    let all = || rules.iter().flat_map(|(_, rule)| conditions(rule.rule));
+    let sources: Vec<&str> = all().map(|(_, condition)| condition.source()).collect();
+    let trees = sources.chunks(1024).flat_map(expr::trees);
+    let formulas: Vec<Option<Formula>> = trees.map(|tree| tree.as_ref().map(Formula::of)).collect();
+    let mut formulas = formulas.into_iter();
+    for (_, rule) in rules {
+        for (keyword, _) in conditions(rule.rule) {
+            let formula = formulas.next().flatten();
+            rule.formulas.extend(formula.map(|formula| (keyword, formula)));
+        }
+    }
+}
+
 impl<'s> RuleView<'s> {
     fn new(rule: &'s Rule, name: Range<usize>, clauses: Vec<Clause<'s>>) -> Self {
         let text = |keyword| {
             let clause = clauses.iter().find(|clause| clause.keyword == Some(keyword));
             clause.map(Prose::of).unwrap_or_default()
         };
-        let formulas = conditions(rule).into_iter().filter_map(|(keyword, condition)| {
-            Some((keyword, Formula::of(&expr::syntax_tree(condition.source())?)))
-        });
         let (check, remediate) = (text(Keyword::Check), text(Keyword::Remediate));
-        Self { rule, name, check, remediate, formulas: formulas.collect(), clauses }
+        Self { rule, name, check, remediate, formulas: Vec::new(), clauses }
     }
 
     fn look(&self, lint: &mut Lint<'_>) {

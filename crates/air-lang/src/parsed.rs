@@ -7,7 +7,8 @@ use rowan::GreenNode;
 
 use crate::{
     diagnostic::{Code, Diagnostic, Edit, Severity, Sink, quoted},
-    format, lower,
+    format,
+    lower::{self, Lowered},
     syntax::{SyntaxKind, SyntaxNode, parser},
 };
 
@@ -87,7 +88,7 @@ pub fn parse_bytes(bytes: &[u8]) -> Parsed {
     if let Some(refused) = too_large(bytes.len()) {
         return refused;
     }
-    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) || is_wide(bytes) {
         let message = "the file is UTF-16, not UTF-8".to_owned();
         return Parsed::refused(Code::InvalidUtf8, message, "save it as UTF-8");
     }
@@ -109,6 +110,13 @@ pub fn parse_bytes(bytes: &[u8]) -> Parsed {
         sink.error(Code::InvalidUtf8, at..source.len(), named(&chunk), hint);
     }
     parse_into(&source, sink)
+}
+
+/// Whether every second byte is zero, as in UTF-16 without a mark.
+fn is_wide(bytes: &[u8]) -> bool {
+    let first = bytes.get(..64).unwrap_or(bytes);
+    let zeros = |from: usize| first.iter().skip(from).step_by(2).all(|byte| *byte == 0);
+    first.len() > 8 && zeros(0) != zeros(1)
 }
 
 fn named(chunk: &Utf8Chunk<'_>) -> String {
@@ -135,29 +143,13 @@ fn too_large(bytes: usize) -> Option<Parsed> {
 fn parse_into(source: &str, mut sink: Sink) -> Parsed {
     let tree = parser::parse(source, &mut sink);
     let mut lowered = Vec::new();
-    let mut names = HashMap::new();
-    let mut sources: HashMap<&str, Arc<str>> = HashMap::new();
+    let mut names = Names::default();
     for node in SyntaxNode::new_root(tree.clone()).children() {
         if node.kind() != SyntaxKind::Rule {
             continue;
         }
         let rule = lower::rule(&node, source, &mut sink);
-        if let Some(name) = rule.name
-            && let Some(first) = names.insert(name.text, name.start)
-        {
-            names.insert(name.text, first);
-            let line = source.get(..first).map_or(0, |text| text.matches('\n').count()) + 1;
-            let message = format!("{} is the name of another rule", quoted(name.text));
-            let hint = format!("the other one is in line {line}; names are unique in a rule set");
-            let same = rule.rule.as_ref().map(|rule| &rule.source);
-            let fix = same.is_some_and(|text| sources.get(name.text) == Some(text));
-            let range =
-                usize::from(node.text_range().start())..usize::from(node.text_range().end());
-            let added = sink.error(Code::DuplicateName, name.span(), message, hint);
-            added.fix(fix.then(|| Edit::new(range, "")));
-        } else if let (Some(rule), Some(name)) = (&rule.rule, rule.name) {
-            sources.insert(name.text, rule.source.clone());
-        }
+        names.look(&node, &rule, source, &mut sink);
         if let (Some(rule), Some(name)) = (rule.rule, rule.name) {
             lowered.push((node.text_range(), (rule, name.span())));
         }
@@ -172,6 +164,37 @@ fn parse_into(source: &str, mut sink: Sink) -> Parsed {
     let rules = lowered.into_iter().filter(|(range, _)| sound(*range));
     let (rules, names) = rules.map(|(_, rule)| rule).unzip();
     Parsed { tree, rules, names, diagnostics, hopeless }
+}
+
+/// The names of the rules so far.
+#[derive(Default)]
+struct Names<'s> {
+    /// Each with its line, and its rule where that is sound.
+    first: HashMap<&'s str, (usize, Option<Arc<str>>)>,
+    /// Line breaks before byte `counted`, so that no byte is looked at twice.
+    lines: usize,
+    counted: usize,
+}
+
+impl<'s> Names<'s> {
+    /// Reports a name that another rule has.
+    fn look(&mut self, node: &SyntaxNode, rule: &Lowered<'s>, source: &str, sink: &mut Sink) {
+        let Some(name) = rule.name else { return };
+        let passed = source.get(self.counted..name.start).unwrap_or_default();
+        self.lines += passed.matches('\n').count();
+        self.counted = name.start;
+        let text = rule.rule.as_ref().map(|rule| Arc::clone(&rule.source));
+        let Some((line, first)) = self.first.get(name.text) else {
+            self.first.insert(name.text, (self.lines + 1, text));
+            return;
+        };
+        let message = format!("{} is the name of another rule", quoted(name.text));
+        let hint = format!("the other one is in line {line}; names are unique in a rule set");
+        let same = text.is_some() && text == *first;
+        let range = usize::from(node.text_range().start())..usize::from(node.text_range().end());
+        let added = sink.error(Code::DuplicateName, name.span(), message, hint);
+        added.fix(same.then(|| Edit::new(range, "")));
+    }
 }
 
 /// Says for each finding about the layout of a sound rule how the rule is laid out well.

@@ -11,7 +11,7 @@ use air_core::{
     outcome::Outcome,
     policy::FailPolicy,
     port::{GuardrailStore, JournalError, RuleReader},
-    requirement::{Place, Requirement},
+    requirement::FactPath,
     rule::{Decision, Hit, Rule, RuleKind, Severity, Trigger},
     ruleset::{Entry, RuleSet},
 };
@@ -167,15 +167,12 @@ impl Condition for Unreadable {
         Roots::NONE
     }
 
-    fn places(&self) -> &[Place] {
+    fn paths(&self) -> &[FactPath] {
         &[]
     }
 
-    fn requires(&self) -> &Requirement {
-        const { &Requirement::NONE }
-    }
-
-    fn evaluate_within(&self, _facts: &Facts, _budget: &mut Budget) -> Outcome {
+    fn evaluate_within(&self, _facts: &Facts, budget: &mut Budget) -> Outcome {
+        budget.spend(1);
         Outcome::undetermined(format!("the guardrail cannot be read: {}", self.0))
     }
 }

@@ -10,7 +10,7 @@ use air_core::{
     outcome::{Outcome, Verdict},
     port::{Durability, Event, Record, Stream},
     question::QuestionKind,
-    requirement::Place,
+    requirement::FactPath,
     rule::{Rule, RuleKind},
     step::{CompletedStep, ToolCall},
 };
@@ -189,7 +189,7 @@ async fn act(
 /// Whether the rule's recovery can be proved: it says how, or speaks of what a response can change.
 pub(crate) fn is_restorable(rule: &Rule) -> bool {
     // What was sent or read stays so whatever is restored.
-    let fresh = |place: &Place| match place.root {
+    let fresh = |place: &FactPath| match place.root {
         Root::State => true,
         Root::Effects => !matches!(place.field(), Some("connections" | "reads")),
         _ => false,
@@ -197,7 +197,7 @@ pub(crate) fn is_restorable(rule: &Rule) -> bool {
     match &rule.kind {
         RuleKind::Incident { verify: Some(_), .. } => true,
         RuleKind::Incident { .. } => match rule.decision.sufficient() {
-            Some(condition) => condition.places().iter().any(fresh),
+            Some(condition) => condition.paths().iter().any(fresh),
             // Only a judge found it, and a judge can say whether it is restored.
             None => true,
         },

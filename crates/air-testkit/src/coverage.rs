@@ -17,7 +17,7 @@ use air_core::{
     incident::{Incident, IncidentEvent},
     outcome::Outcome,
     port::{RuleReader, action_id},
-    requirement::{Place, Requirement},
+    requirement::{FactPath, Requirement},
     rule::{Decision, Rule, RuleKind},
 };
 use air_lang::expr::{self, Moment};
@@ -115,8 +115,8 @@ impl Condition for Probe {
         self.inner.reads()
     }
 
-    fn places(&self) -> &[Place] {
-        self.inner.places()
+    fn paths(&self) -> &[FactPath] {
+        self.inner.paths()
     }
 
     /// Nothing: an answer that is clear beforehand is to be remembered as well.

@@ -6,6 +6,7 @@
 
 pub mod coverage;
 pub mod mutation;
+pub mod rename;
 pub mod run;
 pub mod scripted;
 pub mod suite;

@@ -7,6 +7,7 @@
 )]
 
 mod check;
+mod convert;
 mod corpus;
 mod crash;
 mod examples;

@@ -7,7 +7,7 @@ use crate::{
     condition::Condition,
     engine::Engine,
     fact::{NoLabels, Root, Roots},
-    requirement::{Place, Requirement},
+    requirement::{FactPath, Requirement},
     rule::{Decision, Trigger},
     ruleset::Entry,
     value::Value,
@@ -31,7 +31,7 @@ impl Condition for Scripted {
         self.reads
     }
 
-    fn places(&self) -> &[Place] {
+    fn paths(&self) -> &[FactPath] {
         &[]
     }
 

@@ -11,7 +11,7 @@ use aho_corasick::AhoCorasick;
 use super::Entry;
 use crate::{
     fact::{Facts, Root},
-    requirement::{Coverage, Need, Needle, Place},
+    requirement::{Coverage, FactPath, Need, Needle},
     rule::Decision,
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct Bucket {
 /// The rules that require a text at one place.
 #[derive(Debug, Clone)]
 pub(crate) struct Shelf {
-    place: Place,
+    place: FactPath,
     members: Vec<u32>,
     equals: HashMap<Arc<str>, Vec<u32>>,
     contains: Option<Contained>,
@@ -56,7 +56,7 @@ impl Bucket {
             *shared.entry(need).or_default() += 1;
         }
         let mut bucket = Self::default();
-        let mut by_place: HashMap<&Place, Vec<(&Needle, u32)>> = HashMap::new();
+        let mut by_place: HashMap<&FactPath, Vec<(&Needle, u32)>> = HashMap::new();
         for at in members {
             // The clause that excludes most, and of those the one that is told soonest.
             let best = clauses(at).iter().min_by_key(|clause| {
@@ -102,7 +102,7 @@ impl Bucket {
 }
 
 impl Shelf {
-    fn new(place: &Place, needs: &[(&Needle, u32)]) -> Option<Self> {
+    fn new(place: &FactPath, needs: &[(&Needle, u32)]) -> Option<Self> {
         let mut equals: HashMap<Arc<str>, Vec<u32>> = HashMap::new();
         let mut contains: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for (needle, at) in needs {

@@ -15,7 +15,7 @@ use crate::{
     fact::{Facts, NoLabels, Root, Roots},
     outcome::Outcome,
     policy::FailPolicy,
-    requirement::{Need, Needle, Place, Requirement, Step},
+    requirement::{FactPath, Need, Needle, Requirement, Step},
     rule::{Decision, Hit, Severity, Trigger},
     value::Value,
 };
@@ -38,7 +38,7 @@ impl Condition for Needy {
         needs.map(|need| need.place.root).collect()
     }
 
-    fn places(&self) -> &[Place] {
+    fn paths(&self) -> &[FactPath] {
         &[]
     }
 
@@ -84,15 +84,15 @@ impl Rules {
     }
 }
 
-fn args(field: &str) -> Place {
-    Place::new(Root::Args).then(Step::Field(field.into()))
+fn args(field: &str) -> FactPath {
+    FactPath::new(Root::Args).then(Step::Field(field.into()))
 }
 
-fn equals(place: Place, text: &str) -> Requirement {
+fn equals(place: FactPath, text: &str) -> Requirement {
     Requirement::any_of([Need { place, text: Needle::Equals(text.into()) }])
 }
 
-fn contains(place: Place, text: &str) -> Requirement {
+fn contains(place: FactPath, text: &str) -> Requirement {
     Requirement::any_of([Need { place, text: Needle::Contains(text.into()) }])
 }
 
@@ -157,7 +157,7 @@ fn the_rarest_text_is_looked_for() {
 #[test]
 fn a_fact_that_costs_is_not_needed_where_one_at_hand_excludes() {
     let mut rules = Rules::default();
-    let code = Place::new(Root::Code).then(Step::Field("strings".into())).then(Step::Items);
+    let code = FactPath::new(Root::Code).then(Step::Field("strings".into())).then(Step::Items);
     rules.add(&["sh"], equals(code, "x").and(contains(args("command"), "curl")), 1);
     let engine = rules.engine();
     let mut evaluation = engine.before_step("sh");

@@ -86,7 +86,10 @@ impl Interpreter<'_, '_> {
                 What::List(id) => {
                     let items = self.heap.lists.get(*id).map(|list| list.items.as_slice());
                     let [host, rest @ ..] = items.unwrap_or_default() else { continue };
-                    let host = host.as_text();
+                    let host = match host.what {
+                        What::None => Text::gap(),
+                        _ => host.as_text(),
+                    };
                     addresses.push(format!("{}{}", host.text, port(rest.first())));
                 }
                 What::Text(text) | What::Path(text) => {
@@ -104,7 +107,9 @@ impl Interpreter<'_, '_> {
 
     pub(super) fn sources_of(&self, values: &[Value]) -> Sources {
         let mut from = Sources::default();
-        values.iter().for_each(|value| from.add(&self.heap.sources(value)));
+        for value in values {
+            from.add(&self.heap.sources(value));
+        }
         from
     }
 

@@ -1,6 +1,6 @@
 //! Calls: of what the source defines, and of what it does not.
 
-use std::rc::Rc;
+use std::{collections::HashMap, rc::Rc};
 
 use super::{
     ast::{Argument, Expr, Kind, Takes},
@@ -27,15 +27,15 @@ impl Given {
         Self { positional, ..Self::default() }
     }
 
-    pub(super) fn rest(&mut self, from: Sources) {
-        self.rest.get_or_insert_default().add(&from);
+    pub(super) fn rest(&mut self, from: &Sources) {
+        self.rest.get_or_insert_default().add(from);
     }
 
     pub(super) fn then(mut self, more: Self) -> Self {
         self.positional.extend(more.positional);
         self.named.extend(more.named);
         if let Some(from) = more.rest {
-            self.rest(from);
+            self.rest(&from);
         }
         self
     }
@@ -85,8 +85,11 @@ impl Interpreter<'_, '_> {
             name: name.unwrap_or_else(|| computed(self.shown(callee))),
         };
         let nameless = matches!(callee.kind, Kind::Call(..) | Kind::Subscript(..));
-        let unknown =
-            function.each().iter().any(|f| matches!(f.what, What::Unknown | What::Made(_)));
+        let unknown = function.each().iter().any(|function| match &function.what {
+            What::Unknown => true,
+            What::Made(by) => &**by != "type",
+            _ => false,
+        });
         if nameless && unknown {
             let shown = cap(self.shown(callee));
             self.out.incomplete_at(expr.line, format!("`{shown}` is computed and then called"));
@@ -122,7 +125,7 @@ impl Interpreter<'_, '_> {
             What::Name(name) => {
                 let name = Rc::clone(name);
                 self.note_call(site, &name);
-                self.library(&name, &callee.from, given, site)
+                self.library(&name, &callee.from, &given, site)
             }
             What::Function(id) => {
                 self.note_call(site, &site.name);
@@ -143,12 +146,11 @@ impl Interpreter<'_, '_> {
             }
             What::Instance(_) => {
                 let call = self.attribute(callee, &Rc::from("__call__"), site.line);
-                match call.what {
-                    What::Partial(_) => self.invoke(&call, given, site),
-                    _ => {
-                        self.note_call(site, &site.name);
-                        Value::computed(self.all_sources(callee, &given))
-                    }
+                if let What::Partial(_) = call.what {
+                    self.invoke(&call, given, site)
+                } else {
+                    self.note_call(site, &site.name);
+                    Value::computed(self.all_sources(callee, &given))
                 }
             }
             What::Partial(id) => {
@@ -156,9 +158,14 @@ impl Interpreter<'_, '_> {
                 let (callee, whole) = (partial.callee.clone(), partial.given.clone().then(given));
                 self.invoke(&callee, whole, site)
             }
+            What::Hidden(why) => {
+                self.out.incomplete_at(site.line, &**why);
+                self.note_call(site, &site.name);
+                Value::computed(self.all_sources(callee, &given))
+            }
             What::Method(method) => {
                 let method = Rc::clone(method);
-                self.method(&method.0, &method.1, given, site)
+                self.method(&method.0, &method.1, &given, site)
             }
             _ => {
                 self.note_call(site, &site.name);
@@ -334,7 +341,7 @@ impl Interpreter<'_, '_> {
     }
 
     pub(super) fn instance(&mut self, class: usize) -> Value {
-        self.heap.instances.push(Instance { class, attributes: Default::default() });
+        self.heap.instances.push(Instance { class, attributes: HashMap::new() });
         Value::new(What::Instance(self.heap.instances.len() - 1))
     }
 
@@ -353,6 +360,9 @@ impl Interpreter<'_, '_> {
     /// Whoever gets a function may call it.
     pub(super) fn hand_on(&mut self, value: &Value, line: u32) {
         for value in value.each() {
+            if let What::Hidden(why) = &value.what {
+                self.out.incomplete_at(line, &**why);
+            }
             if let What::Name(name) = &value.what
                 && table::is_function(name)
             {

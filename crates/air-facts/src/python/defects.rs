@@ -38,6 +38,7 @@ const BUSY: [&str; 25] = [
 
 /// What a loop without end does.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is found or not, whatever the others are")]
 struct Body {
     leaves: bool,
     waits: bool,
@@ -132,7 +133,9 @@ impl Body {
                     self.expr(value, 0);
                 }
                 Action::Branches(ways) => {
-                    ways.iter().for_each(|way| self.block(way, inner, depth + 1));
+                    for way in ways {
+                        self.block(way, inner, depth + 1);
+                    }
                 }
                 Action::For(_, items, body) => {
                     self.expr(items, 0);
@@ -143,7 +146,9 @@ impl Body {
                     self.block(body, true, depth + 1);
                 }
                 Action::With(items, body) => {
-                    items.iter().for_each(|(value, _)| self.expr(value, 0));
+                    for (value, _) in items {
+                        self.expr(value, 0);
+                    }
                     self.block(body, inner, depth + 1);
                 }
                 Action::Block(body) => self.block(body, inner, depth + 1),
@@ -158,7 +163,9 @@ impl Body {
             return;
         }
         let all = |this: &mut Self, parts: &[Expr]| {
-            parts.iter().for_each(|part| this.expr(part, depth + 1));
+            for part in parts {
+                this.expr(part, depth + 1);
+            }
         };
         match &expr.kind {
             Kind::Call(callee, arguments) => {

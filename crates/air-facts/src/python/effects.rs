@@ -28,17 +28,20 @@ impl Interpreter<'_, '_> {
         &mut self,
         name: &str,
         from: &Sources,
-        given: Given,
+        given: &Given,
         site: &Site,
     ) -> Value {
-        self.environment_as_whole(&given, site.line);
+        self.environment_as_whole(given, site.line);
         if Self::is_applied_getter(name) {
-            return self.getter(name, &given, site.line);
+            return self.getter(name, given, site.line);
         }
         let Some(row) = table::row(name) else {
-            self.hand_on_all(&given, site.line);
-            let from = self.all_sources(&Value::computed(from.clone()), &given);
+            self.hand_on_all(given, site.line);
+            let from = self.all_sources(&Value::computed(from.clone()), given);
             let last = name.rsplit('.').next().unwrap_or_default();
+            if last.ends_with("swith") {
+                return Value::unknown();
+            }
             if last.starts_with(char::is_uppercase) {
                 return self.heap.object(name, None).with(&from);
             }
@@ -51,9 +54,9 @@ impl Interpreter<'_, '_> {
             with_object.positional.insert(0, Value::computed(from.clone()));
             Bound::new(row, &with_object)
         } else {
-            Bound::new(row, &given)
+            Bound::new(row, given)
         };
-        self.effects(name, row, bound, &given, from, site)
+        self.effects(name, row, bound, given, from, site)
     }
 
     /// A method of a value that is no instance of a class of the source.
@@ -61,7 +64,7 @@ impl Interpreter<'_, '_> {
         &mut self,
         object: &Value,
         name: &str,
-        given: Given,
+        given: &Given,
         site: &Site,
     ) -> Value {
         let class = match &object.what {
@@ -79,9 +82,9 @@ impl Interpreter<'_, '_> {
         };
         let whole = format!("{class}.{name}");
         self.note_call(site, &whole);
-        self.environment_as_whole(&given, site.line);
+        self.environment_as_whole(given, site.line);
         let Some(row) = table::row(&whole) else {
-            let from = self.all_sources(&Value::unknown(), &given);
+            let from = self.all_sources(&Value::unknown(), given);
             if let What::Object(id) = object.what
                 && let Some(object) = self.heap.objects.get_mut(id)
             {
@@ -91,11 +94,11 @@ impl Interpreter<'_, '_> {
                     self.invoke(&runs, Given::default(), site);
                 }
             }
-            self.hand_on_all(&given, site.line);
+            self.hand_on_all(given, site.line);
             if name == "__enter__" {
                 return object.clone();
             }
-            return Value::computed(self.all_sources(object, &given));
+            return Value::computed(self.all_sources(object, given));
         };
         let own = row.parameters.first() == Some(&"self");
         let mut with_object = given.clone();
@@ -104,7 +107,7 @@ impl Interpreter<'_, '_> {
         }
         let bound = Bound::new(row, &with_object);
         let from = self.heap.sources(object);
-        self.effects(&whole, row, bound, &given, &from, site)
+        self.effects(&whole, row, bound, given, &from, site)
     }
 
     /// The whole environment is given to a function.
@@ -139,6 +142,7 @@ impl Interpreter<'_, '_> {
         })
     }
 
+    #[expect(clippy::too_many_lines, reason = "a line or two for each word")]
     fn effect(&mut self, word: &str, parameters: &[&str], call: &Call) -> Option<Value> {
         let bound = &call.bound;
         let first = parameters.first().copied().unwrap_or_default();
@@ -231,9 +235,8 @@ impl Interpreter<'_, '_> {
                 }
                 return Some(Value::unknown());
             }
-            "run" => return self.run_command(one.cloned(), call),
+            "run" | "spawn" => return self.run_command(one.cloned(), call),
             "words" => return self.run_words(&rest(0), call),
-            "spawn" => return self.run_command(one.cloned(), call),
             "call" => {
                 let given = Given::of(rest(1));
                 return one.cloned().map(|function| self.invoke(&function, given, &call.named("")));
@@ -279,13 +282,12 @@ impl Interpreter<'_, '_> {
     /// `print(…, file=…)` goes where the file is.
     fn print(&mut self, values: &[Value], call: &Call) {
         let file = call.bound.get("file").filter(|file| matches!(file.what, What::Object(_)));
-        match file.cloned() {
-            Some(file) => self.store(&file, values, call),
-            None => {
-                let from = self.sources_of(values);
-                let sink = self.output.clone().unwrap_or_else(|| Place::new(PlaceKind::Output, ""));
-                self.out.flow(from.places(), &sink, call.line);
-            }
+        if let Some(file) = file.cloned() {
+            self.store(&file, values, call);
+        } else {
+            let from = self.sources_of(values);
+            let sink = self.output.clone().unwrap_or_else(|| Place::new(PlaceKind::Output, ""));
+            self.out.flow(from.places(), &sink, call.line);
         }
     }
 

@@ -128,11 +128,19 @@ impl Interpreter<'_, '_> {
     fn sum(&mut self, operands: &[Expr]) -> Value {
         let mut literals = false;
         let mut sum: Option<Value> = None;
-        for operand in operands {
+        let mut operands = operands.iter().peekable();
+        while let Some(operand) = operands.next() {
             let value = match &operand.kind {
                 Kind::Text { text, bytes } => {
                     literals = true;
-                    literal(text, *bytes)
+                    // Literals side by side are one, at once: there can be very many.
+                    let mut run = String::from(&**text);
+                    while let Some(Expr { kind: Kind::Text { text, .. }, .. }) = operands.peek() {
+                        run.push_str(text);
+                        operands.next();
+                    }
+                    self.work(run.len() / 64);
+                    literal(&run.into(), *bytes)
                 }
                 _ => self.eval(operand),
             };
@@ -238,12 +246,11 @@ impl Interpreter<'_, '_> {
         for item in items {
             let value = self.eval(item);
             if matches!(item.kind, Kind::Star(_)) {
-                match self.items(&value) {
-                    Some(items) => values.extend(items),
-                    None => {
-                        open = true;
-                        from.add(&self.heap.sources(&value));
-                    }
+                if let Some(items) = self.items(&value) {
+                    values.extend(items);
+                } else {
+                    open = true;
+                    from.add(&self.heap.sources(&value));
                 }
             } else {
                 values.push(value);
@@ -327,9 +334,12 @@ impl Interpreter<'_, '_> {
                 Some(list.items.iter().map(|item| item.clone().with(&value.from)).collect())
             }
             What::Text(text) if text.known && text.text.len() <= 4 * MOST_ITEMS => {
-                let letter = |letter: char| match text.bytes {
-                    true => Value::new(What::Number(i64::from(u32::from(letter)))),
-                    false => Value::text(letter.to_string()),
+                let letter = |letter: char| {
+                    if text.bytes {
+                        Value::new(What::Number(i64::from(u32::from(letter))))
+                    } else {
+                        Value::text(letter.to_string())
+                    }
                 };
                 Some(text.text.chars().map(|c| letter(c).with(&value.from)).collect())
             }

@@ -12,6 +12,7 @@ use super::{
 };
 
 impl Interpreter<'_, '_> {
+    #[expect(clippy::too_many_lines, reason = "a few lines for each word")]
     pub(super) fn on_files(
         &mut self,
         word: &str,
@@ -75,7 +76,7 @@ impl Interpreter<'_, '_> {
             "copy" | "move" | "link" => self.transfer(word, &paths, second, recursive, call),
             "mode" | "owner" => {
                 let activity = if word == "mode" { FilePermission } else { FileOwner };
-                let detail = self.detail(&parameters, call);
+                let detail = Self::detail(&parameters, call);
                 for path in &paths {
                     let detail = Some(detail.clone());
                     self.operation_with(activity, path, name, detail, false, line);
@@ -100,7 +101,9 @@ impl Interpreter<'_, '_> {
                         whole.extend(names);
                         self.heap.list(whole, false)
                     }
-                    (_, Some(What::Path(_))) => Value::new(What::Path(inner)),
+                    (_, Some(What::Path(_))) if name.starts_with("pathlib") => {
+                        Value::new(What::Path(inner))
+                    }
                     _ if name.ends_with("scandir") => Value::new(What::Path(inner)),
                     _ => Value::new(What::Text(Text::gap())),
                 };
@@ -110,7 +113,9 @@ impl Interpreter<'_, '_> {
                 let pattern = match (word, second) {
                     ("pathglob", Some(pattern)) => {
                         let base = paths.first().map_or(".", String::as_str);
-                        super::text::joined(&written(base), &pattern.as_text())
+                        let below = if name.ends_with("rglob") { "**/" } else { "" };
+                        let pattern = Text::new(below).then(&pattern.as_text());
+                        super::text::joined(&written(base), &pattern)
                     }
                     _ => written(paths.first().map_or(GAP, String::as_str)),
                 };
@@ -200,7 +205,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// The mode or owner as it is written.
-    fn detail(&self, parameters: &[&str], call: &Call) -> String {
+    fn detail(parameters: &[&str], call: &Call) -> String {
         let second = parameters.get(1).copied().unwrap_or_default();
         match call.bound.get(second).map(|value| &value.what) {
             Some(What::Number(mode)) if call.name.contains("mod") => format!("0o{mode:o}"),
@@ -256,7 +261,7 @@ impl Interpreter<'_, '_> {
                 writes = mode.text.contains(['w', 'x', '+']) || appends;
                 reads = !writes || mode.text.contains('+');
             }
-            Some(What::Name(flags)) => {
+            Some(What::Name(flags)) if flags.contains("O_") => {
                 writes = flags.contains("O_WRONLY") || flags.contains("O_RDWR");
                 reads = !flags.contains("O_WRONLY");
             }

@@ -128,12 +128,11 @@ impl<'c, 'a> Interpreter<'c, 'a> {
     fn program(&mut self, body: &[ast::Statement]) -> Value {
         let Some((last, before)) = body.split_last() else { return Value::unknown() };
         self.block(before);
-        match &last.kind {
-            ast::Action::Value(value) => self.eval(value),
-            _ => {
-                self.block(std::slice::from_ref(last));
-                Value::new(What::None)
-            }
+        if let ast::Action::Value(value) = &last.kind {
+            self.eval(value)
+        } else {
+            self.block(std::slice::from_ref(last));
+            Value::new(What::None)
         }
     }
 
@@ -180,6 +179,7 @@ impl<'c, 'a> Interpreter<'c, 'a> {
         }
         match &**name {
             "__builtins__" | "builtins" => Value::name("builtins"),
+            "__name__" => Value::text("__main__"),
             _ => Value::name(Rc::clone(name)),
         }
     }

@@ -86,9 +86,8 @@ impl Interpreter<'_, '_> {
     }
 
     fn launched(&mut self, words: &[Value], from: &Sources, call: &Call) -> Option<Value> {
-        let shown: Vec<Word> = words.iter().map(|word| self.word(word)).collect();
-        let first = words.first()?;
-        if first.known().is_none() {
+        let shown: Vec<Word> = words.iter().map(Self::word).collect();
+        if shown.first()?.text().is_none() {
             self.computed_command(call, from);
         }
         let done = self.out.done();
@@ -97,7 +96,7 @@ impl Interpreter<'_, '_> {
         Some(self.finished(done, &text.join(" "), call))
     }
 
-    fn word(&self, value: &Value) -> Word {
+    fn word(value: &Value) -> Word {
         match &value.what {
             What::Text(text) | What::Path(text) if text.known => {
                 Word::literal(text.text.to_string())

@@ -14,9 +14,8 @@ use super::{
     value::{MOST_VALUES, Partial, Sources, Text, Value, What},
 };
 
-/// Attributes through which anything can be reached without naming it.
-const REFLECTION: [&str; 6] =
-    ["__globals__", "__subclasses__", "__code__", "__closure__", "gi_frame", "f_globals"];
+/// Attributes that are the names of a module.
+const NAMES: [&str; 3] = ["__globals__", "f_globals", "f_locals"];
 /// Longer names are computed.
 const LONGEST_NAME: usize = 160;
 /// Modules that others have as an attribute: `shutil.os` is `os`.
@@ -25,7 +24,10 @@ const SEEN_THROUGH: [&str; 10] =
 
 impl Interpreter<'_, '_> {
     pub(super) fn attribute(&mut self, object: &Value, name: &Rc<str>, line: u32) -> Value {
-        if REFLECTION.contains(&&**name) {
+        if NAMES.contains(&&**name) {
+            return Value::new(What::Names(None)).with(&object.from);
+        }
+        if &**name == "__subclasses__" {
             self.out.incomplete_at(line, format!("`{name}` reaches what is not named"));
             return Value::computed(self.heap.sources(object));
         }
@@ -51,7 +53,11 @@ impl Interpreter<'_, '_> {
                 }
                 Value::name(whole).with(&object.from)
             }
-            What::Path(path) => self.path_attribute(path, name).with(&object.from),
+            // The source itself as a module.
+            What::Names(None) if &**name != "get" && !is_of_dict(name) => {
+                self.subscript(object, &Value::text(Rc::clone(name)), line)
+            }
+            What::Path(path) => Self::path_attribute(path, name).with(&object.from),
             What::Object(id) => {
                 let same = ["stdout", "stderr", "stdin", "raw", "buffer", "sock", "file"];
                 let response = self.heap.objects.get(*id).is_some_and(|object| {
@@ -73,7 +79,7 @@ impl Interpreter<'_, '_> {
                     "__class__" | "status_code" | "returncode" | "pid" | "closed" | "ok" => {
                         Value::unknown()
                     }
-                    _ => self.method_of(object, name),
+                    _ => method_of(object, name),
                 }
             }
             What::Instance(id) => {
@@ -88,26 +94,22 @@ impl Interpreter<'_, '_> {
                 }
                 match class.and_then(|class| self.class_attribute(class, name, 0)) {
                     Some(value) => self.of_instance(object, value, line),
-                    None => self.method_of(object, name),
+                    None => method_of(object, name),
                 }
             }
             What::Class(id) => match self.class_attribute(*id, name, 0) {
                 Some(value) => self.of_class(object, value),
-                None => self.method_of(object, name),
+                None => method_of(object, name),
             },
             What::Method(method) => {
                 let from = self.heap.sources(&method.0);
-                self.method_of(&Value::computed(from), name)
+                method_of(&Value::computed(from), name)
             }
-            _ => self.method_of(object, name),
+            _ => method_of(object, name),
         }
     }
 
-    fn method_of(&mut self, object: &Value, name: &Rc<str>) -> Value {
-        Value::new(What::Method(Rc::new((object.clone(), Rc::clone(name)))))
-    }
-
-    fn path_attribute(&mut self, path: &Text, name: &Rc<str>) -> Value {
+    fn path_attribute(path: &Text, name: &Rc<str>) -> Value {
         let (before, last) = match path.text.trim_end_matches('/').rsplit_once('/') {
             Some(("", last)) => ("/", last),
             Some(parts) => parts,
@@ -120,7 +122,7 @@ impl Interpreter<'_, '_> {
             "stem" => Value::new(What::Text(written(stem))),
             "suffix" => Value::new(What::Text(written(&format!(".{suffix}")))),
             "parents" | "parts" => Value::unknown(),
-            _ => self.method_of(&Value::new(What::Path(path.clone())), name),
+            _ => method_of(&Value::new(What::Path(path.clone())), name),
         }
     }
 
@@ -205,24 +207,16 @@ impl Interpreter<'_, '_> {
             What::Names(module) => match (key.known(), module) {
                 (Some(name), None) => self.lookup(&Rc::from(name)),
                 (Some(name), Some(module)) => Value::name(canonical(module, name)),
-                (None, _) => {
-                    self.out.incomplete_at(line, "a variable is reached by a computed name");
-                    Value::unknown()
-                }
+                (None, _) => hidden("a variable is reached by a computed name"),
             },
             What::Name(name) if &**name == "sys.modules" => match key.known() {
+                Some("__main__") => Value::new(What::Names(None)),
                 Some(module) => Value::name(module),
-                None => {
-                    self.out.incomplete_at(line, "a module is reached by a computed name");
-                    Value::unknown()
-                }
+                None => hidden("a module is reached by a computed name"),
             },
             What::Name(name) if &**name == "builtins" => match key.known() {
                 Some(name) => Value::name(name),
-                None => {
-                    self.out.incomplete_at(line, "a variable is reached by a computed name");
-                    Value::unknown()
-                }
+                None => hidden("a variable is reached by a computed name"),
             },
             What::Name(name) if &**name == "sys.argv" => Value::unknown(),
             What::Name(name) if matches!(&**name, "os.environ" | "os.environb") => {
@@ -291,13 +285,31 @@ impl Interpreter<'_, '_> {
     }
 }
 
+/// What is not found by reading; it matters once it is called.
+fn hidden(why: &str) -> Value {
+    Value::new(What::Hidden(Rc::from(why)))
+}
+
+fn is_of_dict(name: &str) -> bool {
+    matches!(
+        name,
+        "pop" | "update" | "items" | "keys" | "values" | "copy" | "setdefault" | "__getitem__"
+    )
+}
+
+fn method_of(object: &Value, name: &Rc<str>) -> Value {
+    Value::new(What::Method(Rc::new((object.clone(), Rc::clone(name)))))
+}
+
 /// Any of many items.
 fn some(items: &[Value], from: &Sources) -> Value {
     let mut all = from.clone();
     if items.len() <= MOST_VALUES {
         return Value::any(items.iter().cloned()).with(&all);
     }
-    items.iter().for_each(|item| all.add(&item.from));
+    for item in items {
+        all.add(&item.from);
+    }
     Value::computed(all)
 }
 
@@ -311,7 +323,11 @@ pub(super) fn canonical(module: &str, name: &str) -> Rc<str> {
     if matches!(module, "builtins" | "__builtins__") {
         return Rc::from(name);
     }
-    if SEEN_THROUGH.contains(&name) && module != "asyncio" && table::is_module(module) {
+    if SEEN_THROUGH.contains(&name)
+        && module != name
+        && module != "asyncio"
+        && table::is_module(module)
+    {
         return Rc::from(name);
     }
     format!("{module}.{name}").into()

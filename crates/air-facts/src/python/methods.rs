@@ -30,13 +30,13 @@ impl Interpreter<'_, '_> {
         &mut self,
         object: &Value,
         name: &str,
-        given: Given,
+        given: &Given,
         site: &Site,
     ) -> Value {
         match &object.what {
-            What::Text(text) => self.text_method(text, object, name, &given, site),
-            What::List(id) => self.list_method(*id, object, name, &given, site),
-            What::Dict(id) => self.dict_method(*id, object, name, &given, site),
+            What::Text(text) => self.text_method(text, object, name, given, site),
+            What::List(id) => self.list_method(*id, object, name, given, site),
+            What::Dict(id) => self.dict_method(*id, object, name, given, site),
             What::Names(_) if matches!(name, "get" | "__getitem__" | "pop") => {
                 let key = given.positional.first().cloned().unwrap_or_else(Value::unknown);
                 self.subscript(object, &key, site.line)
@@ -45,9 +45,15 @@ impl Interpreter<'_, '_> {
                 self.out.incomplete_at(site.line, "variables are set by computed names");
                 Value::unknown()
             }
+            // What is reached by an unknown name may be a module.
+            What::Hidden(why) => {
+                self.out.incomplete_at(site.line, &**why);
+                Value::computed(self.all_sources(object, given))
+            }
+            _ if name.ends_with("swith") => Value::unknown(),
             _ => {
-                self.hand_on_all(&given, site.line);
-                Value::computed(self.all_sources(object, &given))
+                self.hand_on_all(given, site.line);
+                Value::computed(self.all_sources(object, given))
             }
         }
     }
@@ -90,18 +96,15 @@ impl Interpreter<'_, '_> {
             _ if TESTS.contains(&name) => return Value::unknown(),
             _ => text::method(text, name, &given.positional),
         };
-        match made {
-            Some(made) => {
-                if made.known {
-                    self.out.string(&made.text);
-                }
-                let what = What::Text(made);
-                Value { what, from }
+        if let Some(made) = made {
+            if made.known {
+                self.out.string(&made.text);
             }
-            None => {
-                self.hand_on_all(given, site.line);
-                Value { what: What::Text(Text::gap()), from }
-            }
+            let what = What::Text(made);
+            Value { what, from }
+        } else {
+            self.hand_on_all(given, site.line);
+            Value { what: What::Text(Text::gap()), from }
         }
     }
 
@@ -217,7 +220,7 @@ impl Interpreter<'_, '_> {
                 if name == "setdefault"
                     && let Some(value) = &other
                 {
-                    self.set_item(object, &first, value.clone());
+                    self.set_item(object, &first, value);
                 }
                 match other {
                     Some(other) if matches!(found.what, What::Unknown) => other.with(&found.from),
@@ -236,12 +239,12 @@ impl Interpreter<'_, '_> {
             }
             "update" => {
                 for (name, value) in &given.named {
-                    self.set_item(object, &Value::text(Rc::clone(name)), value.clone());
+                    self.set_item(object, &Value::text(Rc::clone(name)), value);
                 }
                 if let What::Dict(other) = first.what {
                     let more = self.heap.dicts.get(other).map(|dict| dict.items.clone());
                     for (key, value) in more.unwrap_or_default() {
-                        self.set_item(object, &key, value);
+                        self.set_item(object, &key, &value);
                     }
                 } else if !given.positional.is_empty() {
                     let from = self.heap.sources(&first);

@@ -28,6 +28,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "a few lines for each word")]
     pub(super) fn on_network(
         &mut self,
         word: &str,

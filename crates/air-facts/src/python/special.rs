@@ -18,6 +18,7 @@ use super::{
 };
 
 impl Interpreter<'_, '_> {
+    #[expect(clippy::too_many_lines, reason = "a few lines for each function")]
     pub(super) fn special(&mut self, what: &str, call: &Call) -> Option<Value> {
         let given = call.given;
         let first = given.positional.first();
@@ -33,19 +34,16 @@ impl Interpreter<'_, '_> {
                 let module = source(0, "name").unwrap_or_else(Value::unknown);
                 let mut made = Vec::new();
                 for module in module.each() {
-                    match module.known() {
-                        Some(module) => {
-                            self.out.import(module);
-                            let head = match name {
-                                "__import__" => module.split('.').next().unwrap_or(module),
-                                _ => module,
-                            };
-                            made.push(Value::name(head));
-                        }
-                        None => {
-                            let why = format!("`{name}` imports a computed module");
-                            self.out.incomplete_at(line, why);
-                        }
+                    if let Some(module) = module.known() {
+                        self.out.import(module);
+                        let head = match name {
+                            "__import__" => module.split('.').next().unwrap_or(module),
+                            _ => module,
+                        };
+                        made.push(Value::name(head));
+                    } else {
+                        let why = format!("`{name}` imports a computed module");
+                        self.out.incomplete_at(line, why);
                     }
                 }
                 return Some(Value::any(made));
@@ -55,7 +53,7 @@ impl Interpreter<'_, '_> {
                 let [object, attribute, value] = given.positional.as_slice() else { return None };
                 match attribute.known() {
                     Some(attribute) => {
-                        self.set_attribute(object, &Rc::from(attribute), value.clone(), line);
+                        self.set_attribute(object, &Rc::from(attribute), value, line);
                     }
                     None => self.hand_on(value, line),
                 }
@@ -70,6 +68,18 @@ impl Interpreter<'_, '_> {
                 // Called with the object, it is `getattr`, and then perhaps a call.
                 let applied = Value::name(format!("{name}()"));
                 return Some(self.partial(applied, given.clone()));
+            }
+            "type" => {
+                let class = match first.map(|object| &object.what) {
+                    Some(What::Instance(id)) => {
+                        self.heap.instances.get(*id).map(|known| known.class)
+                    }
+                    _ => None,
+                };
+                return Some(match class {
+                    Some(class) => Value::new(What::Class(class)),
+                    None => Value::new(What::Made("type".into())),
+                });
             }
             "names" => {
                 return Some(match first.map(|object| &object.what) {
@@ -102,7 +112,7 @@ impl Interpreter<'_, '_> {
             "dict" => {
                 let made = self.heap.dict(super::value::Dict::default());
                 for (name, value) in &given.named {
-                    self.set_item(&made, &Value::text(Rc::clone(name)), value.clone());
+                    self.set_item(&made, &Value::text(Rc::clone(name)), value);
                 }
                 for pairs in &given.positional {
                     match (&pairs.what, self.items(pairs)) {
@@ -110,13 +120,13 @@ impl Interpreter<'_, '_> {
                         (What::List(_), Some(pairs)) => {
                             for pair in pairs {
                                 if let Some([key, value]) = self.items(&pair).as_deref() {
-                                    self.set_item(&made, key, value.clone());
+                                    self.set_item(&made, key, value);
                                 }
                             }
                         }
                         _ => {
                             let value = Value::computed(self.heap.sources(pairs));
-                            self.set_item(&made, &Value::unknown(), value);
+                            self.set_item(&made, &Value::unknown(), &value);
                         }
                     }
                 }
@@ -255,6 +265,12 @@ impl Interpreter<'_, '_> {
                     None => Text::gap(),
                 });
             }
+            "shlex" => {
+                let words = first.and_then(Value::known).and_then(text::words);
+                let whole = words.is_some();
+                let words = words.unwrap_or_default().into_iter().map(Value::text).collect();
+                return Some(self.heap.list(words, !whole).with(&from));
+            }
             "codec" => {
                 let plain = first.map_or_else(Text::gap, Value::as_text);
                 let codec = given.positional.get(1).and_then(Value::known).unwrap_or("utf-8");
@@ -273,12 +289,12 @@ impl Interpreter<'_, '_> {
                 let method = name.rsplit('.').next().unwrap_or(name);
                 let mut inner = given.clone();
                 inner.positional = rest.to_vec();
-                return Some(self.plain_method(object, method, inner, &call.named("")));
+                return Some(self.plain_method(object, method, &inner, &call.named("")));
             }
             "decompress" | "mkstemp" => return Some(Value { what: What::Made(name.into()), from }),
             "literal" => return Some(self.literal(first, call)),
             "dirname" | "basename" | "with_name" | "with_suffix" | "with_stem" => {
-                return Some(self.part_of_path(what, call));
+                return Some(Self::part_of_path(what, call));
             }
             "netrc" => {
                 let path = first.map_or_else(|| Text::new("~/.netrc"), Value::as_text);
@@ -296,7 +312,7 @@ impl Interpreter<'_, '_> {
         None
     }
 
-    fn part_of_path(&mut self, what: &str, call: &Call) -> Value {
+    fn part_of_path(what: &str, call: &Call) -> Value {
         let path = call.given.positional.first();
         let new = call.given.positional.get(1);
         // A method's object is not among what is given.
@@ -364,9 +380,14 @@ impl Interpreter<'_, '_> {
             let methods: Vec<Value> = methods.collect();
             return Value::any(methods);
         }
-        let why = format!("`{}` reads a computed name", call.name);
-        self.out.incomplete_at(call.line, why);
-        Value::computed(self.all_sources(&Value::unknown(), call.given))
+        let from = self.all_sources(&Value::unknown(), call.given);
+        match object.what {
+            What::Name(_) | What::Hidden(_) => {
+                let why = format!("`{}` reads a computed name", call.name);
+                Value { what: What::Hidden(why.into()), from }
+            }
+            _ => Value::computed(from),
+        }
     }
 
     fn exec(&mut self, code: Option<Value>, call: &Call) -> Value {
@@ -386,11 +407,7 @@ impl Interpreter<'_, '_> {
                     made.push(self.nested(&text, call.line));
                 }
                 // What was compiled is run where it is executed.
-                _ if call.name == "compile" => {
-                    let why = "`compile` runs computed code";
-                    self.out.incomplete_at(call.line, why);
-                    made.push(code.clone());
-                }
+                _ if call.name == "compile" => made.push(Value::computed(self.heap.sources(code))),
                 _ => {
                     self.operation(Activity::CodeRun, "", call.name, call.line);
                     let from = self.heap.sources(code);

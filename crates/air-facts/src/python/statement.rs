@@ -32,6 +32,7 @@ impl Interpreter<'_, '_> {
         self.depth += 1;
     }
 
+    #[expect(clippy::too_many_lines, reason = "a few lines for each kind")]
     fn statement(&mut self, statement: &Statement) {
         let line = statement.line;
         match &statement.kind {
@@ -89,7 +90,7 @@ impl Interpreter<'_, '_> {
             Action::For(target, items, body) => {
                 let items = self.eval(items);
                 if let Some(defect) = defects::endless_for(&items, body, line) {
-                    self.out.defect(defect);
+                    self.out.defect(&defect.kind, defect.line, &defect.why);
                 }
                 let (each, whole) = self.each_item(&items);
                 self.loops += 1;
@@ -103,7 +104,7 @@ impl Interpreter<'_, '_> {
             Action::While(test, body) => {
                 self.eval(test);
                 for defect in defects::of_loop(test, body, line) {
-                    self.out.defect(defect);
+                    self.out.defect(&defect.kind, defect.line, &defect.why);
                 }
                 self.loops += 1;
                 let times = if self.loops <= TWICE { 2 } else { 1 };
@@ -231,7 +232,7 @@ impl Interpreter<'_, '_> {
             Kind::Star(inner) => self.assign(inner, value),
             Kind::Attribute(object, name) => {
                 let object = self.eval(object);
-                self.set_attribute(&object, name, value, target.line);
+                self.set_attribute(&object, name, &value, target.line);
             }
             Kind::Subscript(object, index) => {
                 let object = self.eval(object);
@@ -239,7 +240,7 @@ impl Interpreter<'_, '_> {
                     ast::Index::At(key) => self.eval(key),
                     ast::Index::Slice(_) => Value::unknown(),
                 };
-                self.set_item(&object, &key, value);
+                self.set_item(&object, &key, &value);
             }
             _ => {
                 self.eval(target);
@@ -271,10 +272,13 @@ impl Interpreter<'_, '_> {
         &mut self,
         object: &Value,
         name: &Rc<str>,
-        value: Value,
+        value: &Value,
         line: u32,
     ) {
-        let from = self.heap.sources(&value);
+        if &**name == "__code__" {
+            self.out.incomplete_at(line, "`__code__` is replaced");
+        }
+        let from = self.heap.sources(value);
         for object in object.each() {
             match &object.what {
                 What::Instance(id) => {
@@ -299,24 +303,23 @@ impl Interpreter<'_, '_> {
                         object.from.add(&from);
                     }
                 }
-                _ => self.hand_on(&value, line),
+                _ => self.hand_on(value, line),
             }
         }
     }
 
-    pub(super) fn set_item(&mut self, object: &Value, key: &Value, value: Value) {
-        let from = self.heap.sources(&value);
+    pub(super) fn set_item(&mut self, object: &Value, key: &Value, value: &Value) {
+        let from = self.heap.sources(value);
         for object in object.each() {
             match &object.what {
                 What::List(id) => {
                     let Some(list) = self.heap.lists.get_mut(*id) else { continue };
                     let at = key.number().and_then(|at| usize::try_from(at).ok());
-                    match at.and_then(|at| list.items.get_mut(at)) {
-                        Some(item) => *item = value.clone(),
-                        None => {
-                            list.open = true;
-                            list.from.add(&from);
-                        }
+                    if let Some(item) = at.and_then(|at| list.items.get_mut(at)) {
+                        *item = value.clone();
+                    } else {
+                        list.open = true;
+                        list.from.add(&from);
                     }
                 }
                 What::Dict(id) => {
@@ -365,7 +368,7 @@ impl Interpreter<'_, '_> {
                     let value = self.eval(value);
                     match self.items(&value) {
                         Some(items) => given.positional.extend(items),
-                        None => given.rest(self.heap.sources(&value)),
+                        None => given.rest(&self.heap.sources(&value)),
                     }
                 }
                 Argument::Dict(value) => {
@@ -376,7 +379,7 @@ impl Interpreter<'_, '_> {
                     };
                     let named = dict.map(|dict| dict.items.clone()).unwrap_or_default();
                     if dict.is_none_or(|dict| dict.open) {
-                        given.rest(self.heap.sources(&value));
+                        given.rest(&self.heap.sources(&value));
                     }
                     for (key, value) in named {
                         if let Some(name) = key.known() {

@@ -1,6 +1,9 @@
 //! What functions of libraries do: a table, in `operations.txt`.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
 
 /// The table that ships with AIR.
 const TEXT: &str = include_str!("operations.txt");
@@ -16,7 +19,7 @@ pub(super) struct Row {
 struct Table {
     rows: Vec<Row>,
     names: HashMap<String, usize>,
-    modules: HashMap<&'static str, ()>,
+    modules: HashSet<&'static str>,
     constants: HashMap<&'static str, &'static str>,
 }
 
@@ -24,7 +27,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table = Table {
         rows: Vec::new(),
         names: HashMap::new(),
-        modules: HashMap::new(),
+        modules: HashSet::new(),
         constants: HashMap::new(),
     };
     for line in TEXT.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -43,7 +46,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         }
     }
     for module in MODULES.split_whitespace() {
-        table.modules.insert(module, ());
+        table.modules.insert(module);
     }
     table
 });
@@ -84,7 +87,7 @@ pub(super) fn is_function(name: &str) -> bool {
 }
 
 pub(super) fn is_module(name: &str) -> bool {
-    TABLE.modules.contains_key(name)
+    TABLE.modules.contains(name)
 }
 
 pub(super) fn is_constant(name: &str) -> bool {

@@ -248,7 +248,7 @@ pub(super) fn method(text: &Text, name: &str, given: &[Value]) -> Option<Text> {
         }
         "replace" => {
             let (old, new) = (argument(0)?, argument(1)?);
-            (old.len() > 0 && text.text.len() <= 1 << 14 && new.len() <= 256)
+            (!old.is_empty() && text.text.len() <= 1 << 14 && new.len() <= 256)
                 .then(|| text.with(text.text.replace(old, new)))
         }
         "removeprefix" => {
@@ -286,7 +286,28 @@ pub(super) fn method(text: &Text, name: &str, given: &[Value]) -> Option<Text> {
                 bytes(text).iter().map(|byte| format!("{byte:02x}")).collect();
             Some(Text::new(digits.concat()))
         }
-        "zfill" | "ljust" | "rjust" | "center" => None,
         _ => None,
     }
+}
+
+/// `shlex.split`; nothing where a quote is open.
+pub(super) fn words(text: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(letters.next()),
+            (None, letter) if letter.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
 }

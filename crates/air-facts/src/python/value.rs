@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, rc::Rc};
 
-use air_core::place::Place;
+use air_core::place::{Place, PlaceKind};
 
 use super::ast;
 
@@ -14,6 +14,9 @@ pub(super) const MOST_VALUES: usize = 8;
 const LONGEST_TEXT: usize = 1 << 16;
 /// Stands for what is computed.
 pub(super) const GAP: &str = "${…}";
+
+/// Things of libraries from which what is at their place is read.
+const HOLDS: [&str; 2] = ["response", "socket.socket"];
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -81,6 +84,8 @@ pub(super) enum What {
     Made(Rc<str>),
     /// The variables of a module, as a dictionary; without a name, those of the source itself.
     Names(Option<Rc<str>>),
+    /// Something that is reached by a name which is not known; why that matters once it is called.
+    Hidden(Rc<str>),
     /// A path object.
     Path(Text),
     List(usize),
@@ -100,6 +105,7 @@ pub(super) enum What {
 
 /// Text or bytes; in what is not known, [`GAP`] stands for what is computed.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_field_names, reason = "a text is its text")]
 pub(super) struct Text {
     pub(super) text: Rc<str>,
     pub(super) known: bool,
@@ -169,6 +175,7 @@ impl Value {
     }
 
     /// One of both.
+    #[expect(clippy::needless_pass_by_value, reason = "it stands in folds")]
     pub(super) fn or(self, other: Self) -> Self {
         if self.what == other.what {
             return self.with(&other.from);
@@ -346,6 +353,9 @@ impl Heap {
         let mut inner = |value: &Value| self.gather(value, all, left, depth + 1);
         match &value.what {
             What::Any(values) => values.iter().for_each(inner),
+            What::Name(name) if &**name == "os.environ" => {
+                all.add(&Sources::of(Place::new(PlaceKind::Environment, "*")));
+            }
             What::List(id) => {
                 let Some(list) = self.lists.get(*id) else { return };
                 list.items.iter().for_each(inner);
@@ -364,10 +374,7 @@ impl Heap {
                 all.add(&object.from);
                 // What is read from it comes from there.
                 if let Some(place) = &object.place
-                    && matches!(
-                        &*object.class,
-                        "file" | "response" | "socket.socket" | "zipfile.ZipFile"
-                    )
+                    && (place.kind == PlaceKind::File || HOLDS.contains(&&*object.class))
                 {
                     all.add(&Sources::of(place.clone()));
                 }

@@ -1,207 +1,156 @@
-//! Words of a shell command, unquoted.
+//! Words as a command gets them, and data as it goes from command to command.
 
-use tree_sitter::Node;
+use air_core::place::Place;
 
-use crate::{collect::computed, escape, syntax::text};
+use crate::collect::computed;
 
-/// A word, and whether the shell changes it before the command sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Longer texts are not followed.
+pub(super) const MAX_TEXT: usize = 1 << 16;
+/// Sources past this many of one datum are not told apart.
+const MAX_SOURCES: usize = 32;
+
+/// A word that a command is given.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Word {
-    /// Unquoted; expansions stay as written.
+    /// Unquoted; `${…}` stands for what is computed.
     text: String,
-    /// As an argument of a [`Call`](air_core::code::Call).
-    shown: String,
-    literal: bool,
+    /// As it is written, where it is computed or a pattern.
+    written: Option<String>,
+    known: bool,
+    /// Where what is in it comes from.
+    sources: Vec<Place>,
 }
 
 impl Word {
-    pub(crate) fn literal(text: String) -> Self {
-        Self { shown: text.clone(), text, literal: true }
+    pub(crate) fn literal(text: impl Into<String>) -> Self {
+        Self { text: text.into(), written: None, known: true, sources: Vec::new() }
     }
 
     /// A word that is not known; `shown` stands for it.
     pub(crate) fn computed(shown: String) -> Self {
-        Self { text: "${_}".to_owned(), shown, literal: false }
+        let text = if shown.contains("${") { shown.clone() } else { computed(&shown) };
+        Self { text, written: Some(shown), known: false, sources: Vec::new() }
     }
 
-    pub(super) fn of(node: Node, source: &str) -> Self {
-        let mut decoder =
-            Decoder { source, text: String::new(), literal: true, braces: Braces::None };
-        decoder.node(node);
-        let Decoder { text: decoded, literal, .. } = decoder;
-        let shown = if literal { decoded.clone() } else { computed(text(node, source)) };
-        Self { text: decoded, shown, literal }
+    /// This word, which comes from there.
+    pub(crate) fn from(mut self, sources: impl IntoIterator<Item = Place>) -> Self {
+        merge(&mut self.sources, sources);
+        self
     }
 
-    /// The word, if the shell leaves it as it is.
+    pub(super) fn data(data: &Data, shown: &str) -> Self {
+        let word = match &data.text {
+            Some(text) if text.len() <= MAX_TEXT => Self::literal(text.clone()),
+            _ => Self::computed(computed(shown)),
+        };
+        word.from(data.sources.iter().cloned())
+    }
+
+    /// The word, if it is known.
     pub(crate) fn text(&self) -> Option<&str> {
-        self.literal.then_some(self.text.as_str())
+        self.known.then_some(self.text.as_str())
     }
 
-    /// Unquoted, with expansions as they are written.
+    /// Unquoted, with `${…}` for what is computed.
     pub(crate) fn as_written(&self) -> &str {
         &self.text
     }
 
+    /// As an argument of a [`Call`](air_core::code::Call).
     pub(crate) fn shown(&self) -> &str {
-        &self.shown
+        self.written.as_deref().unwrap_or(&self.text)
     }
 
-    pub(crate) fn into_shown(self) -> String {
-        self.shown
+    pub(crate) fn sources(&self) -> &[Place] {
+        &self.sources
+    }
+
+    /// Appends `other`.
+    pub(super) fn push(&mut self, other: &Self) {
+        if self.text.len() + other.text.len() > MAX_TEXT {
+            self.known = false;
+            if !self.text.ends_with("${…}") {
+                self.text.push_str("${…}");
+            }
+        } else {
+            self.text.push_str(&other.text);
+            self.known &= other.known;
+        }
+        merge(&mut self.sources, other.sources.iter().cloned());
+    }
+
+    /// A part of this word: what is known of it goes for the part.
+    pub(super) fn part(&self, text: impl Into<String>) -> Self {
+        let text = text.into();
+        let known = self.known || !text.contains("${");
+        Self { text, written: None, known, sources: self.sources.clone() }
+    }
+
+    /// This word, as `raw` in the source.
+    pub(super) fn written_as(mut self, raw: &str, pattern: bool) -> Self {
+        self.written = (!self.known || pattern).then(|| computed(raw));
+        self
+    }
+
+    /// This word, shown as `written`.
+    pub(super) fn written_as_text(mut self, written: &str) -> Self {
+        self.written = Some(written.to_owned());
+        self
+    }
+
+    /// What is in it, as data.
+    pub(super) fn into_data(self) -> Data {
+        Data { text: self.known.then_some(self.text), sources: self.sources, endless: false }
     }
 }
 
-struct Decoder<'s> {
-    source: &'s str,
-    text: String,
-    literal: bool,
-    braces: Braces,
+/// What a command writes or reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Data {
+    pub(super) text: Option<String>,
+    pub(super) sources: Vec<Place>,
+    /// It never ends.
+    pub(super) endless: bool,
 }
 
-/// How far the word reads as a list of alternatives: `{a,b}`, `{1..3}`.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Braces {
-    None,
-    Open,
-    Separated,
-}
-
-impl Decoder<'_> {
-    /// Concatenations and command names hold words, which hold no concatenations: two levels.
-    fn node(&mut self, node: Node) {
-        let written = text(node, self.source);
-        match node.kind() {
-            "command_name" | "concatenation" => {
-                let mut end = node.start_byte();
-                for part in node.children(&mut node.walk()) {
-                    // Bytes between parts belong to no node, and are not to be lost.
-                    self.unquoted(self.source.get(end..part.start_byte()).unwrap_or_default());
-                    end = part.end_byte();
-                    match part.kind() {
-                        "concatenation" if node.kind() == "concatenation" => {
-                            self.expansion(text(part, self.source));
-                        }
-                        _ => self.node(part),
-                    }
-                }
-            }
-            "string" | "translated_string" => self.quoted(node),
-            "raw_string" => self.text.push_str(written.trim_matches('\'')),
-            "ansi_c_string" => {
-                let inner = written.strip_prefix("$'").and_then(|inner| inner.strip_suffix('\''));
-                self.text.push_str(&ansi_c(inner.unwrap_or(written)));
-            }
-            "simple_expansion"
-            | "expansion"
-            | "command_substitution"
-            | "process_substitution"
-            | "arithmetic_expansion"
-            | "brace_expression"
-            | "array"
-            | "subshell" => {
-                self.expansion(written);
-            }
-            // Words, numbers, patterns, operators, and assignments as arguments.
-            "variable_assignment" => {
-                if node.child_by_field_name("name").is_some_and(|name| name.kind() == "subscript") {
-                    return self.expansion(written);
-                }
-                let Some(value) = node.child_by_field_name("value") else {
-                    return self.unquoted(written);
-                };
-                let before = self.source.get(node.start_byte()..value.start_byte());
-                self.text.push_str(before.unwrap_or_default());
-                if value.kind() == "variable_assignment" {
-                    self.expansion(text(value, self.source));
-                } else {
-                    self.node(value);
-                }
-            }
-            "unary_expression" | "binary_expression" | "negated_command" => self.expansion(written),
-            _ => self.unquoted(written),
-        }
+impl Data {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self { text: Some(text.into()), ..Self::default() }
     }
 
-    fn expansion(&mut self, written: &str) {
-        self.literal = false;
-        self.text.push_str(written);
+    pub(super) fn from(sources: impl IntoIterator<Item = Place>) -> Self {
+        let mut data = Self::default();
+        merge(&mut data.sources, sources);
+        data
     }
 
-    fn quoted(&mut self, node: Node) {
-        let whole = text(node, self.source);
-        let start = node.start_byte() + usize::from(whole.starts_with('$'));
-        let mut end = start + 1;
-        for part in node.children(&mut node.walk()) {
-            let gap = self.source.get(end..part.start_byte()).unwrap_or_default();
-            self.double_quoted(gap);
-            match part.kind() {
-                "\"" => {}
-                "string_content" => self.double_quoted(text(part, self.source)),
-                "simple_expansion"
-                | "expansion"
-                | "command_substitution"
-                | "arithmetic_expansion" => self.expansion(text(part, self.source)),
-                // A lone `$`.
-                _ => self.double_quoted(text(part, self.source).trim_matches('"')),
-            }
-            end = part.end_byte().max(end);
-        }
+    /// Nothing at all.
+    pub(super) fn none() -> Self {
+        Self::text("")
     }
 
-    fn double_quoted(&mut self, written: &str) {
-        let mut rest = written.chars();
-        while let Some(c) = rest.next() {
-            match c {
-                '\\' => match rest.next() {
-                    Some('\n') => {}
-                    Some(escaped @ ('"' | '\\' | '$' | '`')) => self.text.push(escaped),
-                    other => {
-                        self.text.push('\\');
-                        self.text.extend(other);
-                    }
-                },
-                c => self.text.push(c),
+    pub(super) fn append(&mut self, other: Self) {
+        self.text = match (self.text.take(), other.text) {
+            (Some(mut text), Some(more)) if text.len() + more.len() <= MAX_TEXT => {
+                text.push_str(&more);
+                Some(text)
             }
-        }
+            _ => None,
+        };
+        merge(&mut self.sources, other.sources);
+        self.endless |= other.endless;
     }
 
-    fn unquoted(&mut self, written: &str) {
-        let mut rest = written.chars();
-        let mut bracket = false;
-        while let Some(c) = rest.next() {
-            if c == '\\' {
-                self.text.extend(rest.next().filter(|escaped| *escaped != '\n'));
-                continue;
-            }
-            // A pattern or a list of alternatives becomes other words: `/etc/pass*`, `{a,b}`.
-            bracket |= c == '[';
-            match c {
-                '*' | '?' | '`' => self.literal = false,
-                ']' if bracket => self.literal = false,
-                '{' => self.braces = Braces::Open,
-                ',' | '.' if self.braces == Braces::Open => self.braces = Braces::Separated,
-                '}' if self.braces == Braces::Separated => self.literal = false,
-                _ => {}
-            }
-            self.text.push(c);
-        }
+    /// The same without its text.
+    pub(super) fn obscured(self) -> Self {
+        Self { text: None, ..self }
     }
 }
 
-fn ansi_c(text: &str) -> String {
-    let mut decoded = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        if c != '\\' {
-            decoded.push(c);
-            continue;
-        }
-        let Some(escape) = rest.next() else { break };
-        match escape {
-            'e' | 'E' => decoded.push('\u{1b}'),
-            _ => decoded.push(escape::character(escape, &mut rest, true).unwrap_or(escape)),
+pub(super) fn merge(into: &mut Vec<Place>, from: impl IntoIterator<Item = Place>) {
+    for place in from {
+        if into.len() < MAX_SOURCES && !into.contains(&place) {
+            into.push(place);
         }
     }
-    decoded
 }

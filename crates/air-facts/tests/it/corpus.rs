@@ -7,15 +7,10 @@ fn python() {
     check(include_str!("../corpus/python.txt"), crate::python);
 }
 
-#[test]
-fn shell() {
-    check(include_str!("../corpus/shell.txt"), crate::shell);
-}
-
 /// A case is `== title`, source, `--`, and one expectation a line.
 fn check(corpus: &str, read: impl Fn(&str) -> CodeFacts) {
     let mut failures = Vec::new();
-    for case in corpus.split("== ").skip(1) {
+    for case in format!("\n{corpus}").split("\n== ").skip(1) {
         let (title, rest) = case.split_once('\n').unwrap();
         let (source, expected) = rest.split_once("--\n").unwrap();
         let facts = read(source);
@@ -28,7 +23,7 @@ fn check(corpus: &str, read: impl Fn(&str) -> CodeFacts) {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-fn holds(expectation: &str, facts: &CodeFacts) -> bool {
+pub(crate) fn holds(expectation: &str, facts: &CodeFacts) -> bool {
     let (what, value) = expectation.split_once(' ').unwrap_or((expectation, ""));
     let has = |items: &[String]| items.iter().any(|item| item == value);
     match what {
@@ -54,7 +49,9 @@ fn holds(expectation: &str, facts: &CodeFacts) -> bool {
             format!("{} {}: {}", place.kind.name(), place.name, from.collect::<Vec<_>>().join(", "))
                 == value
         }),
+        "defect" => facts.defects.iter().any(|defect| defect.kind == value),
         "no" => !holds(value, facts),
+        "defect" => facts.defects.iter().any(|defect| defect.kind == value),
         "complete" => facts.incomplete.is_empty(),
         "incomplete" => facts.incomplete.iter().any(|reason| reason.contains(value)),
         other => panic!("unknown expectation `{other}`"),

@@ -2,9 +2,15 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod corpus;
+mod corpus_shell;
 mod hostile;
+mod hostile_shell;
+mod intents;
 mod labels;
+mod python;
 mod reader;
+mod scripts;
+mod steps;
 
 use air_core::{code::CodeFacts, port::Alone};
 

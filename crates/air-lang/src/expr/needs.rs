@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use air_core::{
-    requirement::{Need, Needle, Place, Requirement, Step},
+    requirement::{FactPath, Need, Needle, Requirement, Step},
     value::Value,
 };
 
@@ -13,7 +13,7 @@ use super::ir::{Function, Loop, Node, Op};
 const MAX_PLACES: usize = 256;
 
 /// The places that `node` may read.
-pub(super) fn places(node: &Node) -> Vec<Place> {
+pub(super) fn paths(node: &Node) -> Vec<FactPath> {
     let mut reader = Reader { places: Vec::new(), scope: Scope::default() };
     reader.read(node);
     reader.places
@@ -26,13 +26,13 @@ pub(super) fn requirement(node: &Node) -> Requirement {
 
 /// Where the items of the loops around are, by the depth of their variables.
 #[derive(Default)]
-struct Scope(Vec<Option<Place>>);
+struct Scope(Vec<Option<FactPath>>);
 
 impl Scope {
     /// The place that `node` is, if it is one and nothing is computed.
-    fn place(&self, node: &Node) -> Option<Place> {
+    fn place(&self, node: &Node) -> Option<FactPath> {
         match node {
-            Node::Root(root) => Some(Place::new(*root)),
+            Node::Root(root) => Some(FactPath::new(*root)),
             Node::Local(depth) => self.0.get(*depth).cloned().flatten(),
             Node::Field { of, name, .. } => {
                 Some(self.place(of)?.then(Step::Field(Arc::clone(name))))
@@ -43,13 +43,13 @@ impl Scope {
 }
 
 struct Reader {
-    places: Vec<Place>,
+    places: Vec<FactPath>,
     scope: Scope,
 }
 
 impl Reader {
-    fn add(&mut self, place: Place) {
-        let place = if self.places.len() < MAX_PLACES { place } else { Place::new(place.root) };
+    fn add(&mut self, place: FactPath) {
+        let place = if self.places.len() < MAX_PLACES { place } else { FactPath::new(place.root) };
         if !self.places.contains(&place) {
             self.places.push(place);
         }
@@ -87,7 +87,7 @@ impl Reader {
 struct Needs {
     requirement: Requirement,
     /// Fields without which it is false.
-    present: Vec<Place>,
+    present: Vec<FactPath>,
 }
 
 impl From<Option<Requirement>> for Needs {

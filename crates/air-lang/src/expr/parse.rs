@@ -24,22 +24,33 @@ pub(super) struct Ast {
 /// Parses a text that has passed [`super::scan::scan`].
 pub(super) fn parse(source: &str) -> Result<Ast, Vec<ExprError>> {
     debug_assert!(source.len() <= MAX_SOURCE, "scan first");
-    // A thread for its stack alone: it is joined at once, and a panic in the parser ends there.
-    let parsed = thread::scope(|scope| {
-        let parser = || Env::default().parser().enable_ident_escape_syntax(true);
-        thread::Builder::new()
-            .stack_size(STACK)
-            .spawn_scoped(scope, move || {
-                parser().error_recovery_limit(8).parse_with_source_info(source)
-            })
-            .ok()
-            .and_then(|thread| thread.join().ok())
+    let parsed = with_stack(|| {
+        let parser = Env::default().parser().enable_ident_escape_syntax(true);
+        parser.error_recovery_limit(8).parse_with_source_info(source)
     });
     match parsed {
         Some(Ok((root, info))) => Ok(Ast { root, info }),
         Some(Err(errors)) => Err(translate(source, &errors)),
         None => Err(vec![ExprError::new((0, source.len()), "the expression cannot be parsed")]),
     }
+}
+
+/// The trees of texts that compile, each `None` that cannot be parsed after all.
+pub(super) fn parse_all(sources: &[&str]) -> Vec<Option<IdedExpr>> {
+    let one = |source: &&str| {
+        let parser = Env::default().parser().enable_ident_escape_syntax(true);
+        parser.error_recovery_limit(8).parse_with_source_info(source).ok().map(|(root, _)| root)
+    };
+    let parsed = with_stack(|| sources.iter().map(one).collect());
+    parsed.unwrap_or_else(|| sources.iter().map(|_| None).collect())
+}
+
+/// A thread for its stack alone: it is joined at once, and a panic in the parser ends there.
+fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).ok()?;
+        thread.join().ok()
+    })
 }
 
 fn translate(source: &str, errors: &ParseErrors) -> Vec<ExprError> {

@@ -72,7 +72,7 @@ fn begins_word(c: char) -> bool {
 }
 
 /// Phrases, each a line: words with blanks between. `a|b` is either, `ab*` every word that begins so,
-/// `_` any word, `?a` may be missing, and `...` stands for up to three words of the same part.
+/// `_` any word, `?a` may be missing, and `...` stands for up to four words of the same part.
 #[derive(Debug)]
 pub(super) struct Phrases(Vec<Vec<Part>>);
 
@@ -109,7 +109,7 @@ impl Phrases {
 fn matched(phrase: &[Part], prose: &Prose<'_>, at: usize) -> Option<usize> {
     let Some((part, rest)) = phrase.split_first() else { return Some(at) };
     match part {
-        Part::Gap => (at..=at + 3)
+        Part::Gap => (at..=at + 4)
             .take_while(|end| {
                 let passed = prose.words.get(at.saturating_sub(1)..*end).unwrap_or_default();
                 !passed.iter().any(|word| word.last)

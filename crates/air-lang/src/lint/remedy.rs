@@ -20,6 +20,7 @@ static RESTORE: LazyLock<Phrases> = LazyLock::new(|| {
          restore|recover it|them
          restore ... deleted|lost|removed|overwritten|erased|original
          undelete _
+         return|reset ... original|previous|prior state|condition|version
          put|bring|get ... back
          undo|revert|reverse|roll ... deletion|removal|change|changes|modification|overwrite|operation|action|damage|effects|back",
     )
@@ -29,6 +30,9 @@ static RESTORE: LazyLock<Phrases> = LazyLock::new(|| {
 static IMPOSSIBLE: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::new(
         "unsend|un-send|unsending ?a|the|that ?message|email|mail|post
+         retrieve ?the|that email|emails|message|messages|mail
+         undo ?the|that upload|post|publication|disclosure|leak
+         ensure|guarantee ?that no further|more|future damage|harm|incident|incidents
          recall|recalling|retract|retracting|withdraw|unpublish ... email|emails|message|messages|mail|mails|post|posts|request|requests|tweet|data
          delete|remove|erase ... recipient|recipients|recipient's|attacker|attacker's|receiver's|third ?party|parties|server|servers ?inbox|device|computer
          delete|remove|erase ... ?from ?the internet|caches

@@ -104,11 +104,18 @@ fn household(text: &Prose<'_>, lint: &mut Lint<'_>) {
     };
     let mut found: Vec<(usize, &str)> = Vec::new();
     for (at, word) in text.words.iter().enumerate() {
-        if let Some(kind) = kind(word).filter(|kind| found.iter().all(|(_, known)| known != kind)) {
+        let again = |(known, _): &(usize, &str)| {
+            text.words.get(*known).is_some_and(|known| known.lower == word.lower)
+        };
+        if let Some(kind) = kind(word).filter(|_| !found.iter().any(again)) {
             found.push((at, kind));
         }
     }
     let [(first, one), .., (last, other)] = found.as_slice() else { return };
+    // Three things of one kind are a list that stands for the kind.
+    if found.len() > 2 && found.iter().all(|(_, kind)| kind == one) {
+        return;
+    }
     let words = (text.words.get(*first), text.words.get(*last));
     let (Some(first_word), Some(last_word)) = words else { return };
     let message = format!(
@@ -116,7 +123,9 @@ fn household(text: &Prose<'_>, lint: &mut Lint<'_>) {
         quoted(first_word.text),
         quoted(last_word.text)
     );
-    let hint = format!("{HINT}, as in `{} {one}` and `{} {other}`", article(one), article(other));
+    let example = |kind: &str| format!("`{} {kind}`", article(kind));
+    let both = if one == other { String::new() } else { format!(" and {}", example(other)) };
+    let hint = format!("{HINT}, as in {}{both}", example(one));
     let span = text.span(*first..last + 1);
     lint.add(Severity::Warning, Code::TooSpecific, span, message, hint);
 }

@@ -92,7 +92,7 @@ fn a_condition_names_the_places_that_it_reads() {
     ];
     for (source, expected) in table {
         let condition = compile(source, Moment::After).unwrap();
-        let places: Vec<String> = condition.places().iter().map(ToString::to_string).collect();
+        let places: Vec<String> = condition.paths().iter().map(ToString::to_string).collect();
         assert_eq!(places.join(", "), expected, "{source}");
     }
 }

@@ -122,10 +122,11 @@ fn rules_that_ship_have_no_warning() {
 }
 
 /// Findings that no example can show.
-const WITHOUT_EXAMPLE: [Code; 5] = [
+const WITHOUT_EXAMPLE: [Code; 6] = [
     Code::HiddenCharacter,
     Code::InvalidUtf8,
     Code::NotAllCompared,
+    Code::NotExact,
     Code::TooLarge,
     Code::TooManyFindings,
 ];

@@ -6,11 +6,13 @@
     reason = "sources are built for reading, and cut where the test knows them"
 )]
 
+mod convert;
 mod errors;
 mod export;
 mod fix;
 mod format;
 mod lints;
+mod load;
 mod mutate;
 mod parse;
 

@@ -113,6 +113,10 @@ fn bytes_that_are_no_text_are_placed() {
         parse_bytes(b"\xff\xfer\0u\0").diagnostics()[0].message,
         "the file is UTF-16, not UTF-8"
     );
+    for wide in [u16::to_le_bytes, u16::to_be_bytes] {
+        let bytes: Vec<u8> = PAPER.encode_utf16().flat_map(wide).collect();
+        assert_eq!(parse_bytes(&bytes).diagnostics()[0].message, "the file is UTF-16, not UTF-8");
+    }
     assert_eq!(parse_bytes(&[0x80; 4096]).diagnostics()[0].message, "the file is not text");
 }
 

@@ -25,6 +25,34 @@ pub(crate) struct Figures {
     lookalikes: usize,
 }
 
+impl Figures {
+    /// By how many points either figure is worse than in `before`.
+    pub(crate) fn fell_from(&self, before: &Self) -> usize {
+        let found = before.found.saturating_sub(self.found) * 100 / self.spellings.max(1);
+        let flagged = self.flagged.saturating_sub(before.flagged) * 100 / self.lookalikes.max(1);
+        found.max(flagged)
+    }
+}
+
+impl std::iter::Sum for Figures {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            found: sum.found + one.found,
+            spellings: sum.spellings + one.spellings,
+            flagged: sum.flagged + one.flagged,
+            undetermined: sum.undetermined + one.undetermined,
+            lookalikes: sum.lookalikes + one.lookalikes,
+        })
+    }
+}
+
+impl std::fmt::Display for Figures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { found, spellings, flagged, lookalikes, .. } = self;
+        write!(f, "{found} of {spellings} found, {flagged} of {lookalikes} flagged")
+    }
+}
+
 pub(crate) fn workspace() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

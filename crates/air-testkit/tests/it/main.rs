@@ -1,9 +1,12 @@
 //! The driver over scripted ports: crashes at every append, journals that fail, harm that goes on.
 #![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
+mod ceiling;
 mod classes;
 mod guardrails;
 mod learning;
+mod literals;
+mod rename;
 mod replay;
 mod siblings;
 mod suite;
