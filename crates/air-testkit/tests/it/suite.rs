@@ -84,7 +84,7 @@ effects = {}
 
 [[case]]
 name = "left where it must not be"
-args = { command = "make" }
+args = { command = "touch public/x" }
 
 [[case]]
 name = "caught in the first of two steps"
@@ -98,7 +98,7 @@ args = { command = "ls" }
 [[case]]
 name = "cannot be told"
 tool = "bash"
-args = { command = "$(echo rm) x" }
+args = { command = "$(curl -s example.org) x" }
 ```
 
 ```flagged @removed
@@ -116,7 +116,7 @@ effects.files = [{ path = "/w/public/x", change = "created" }]
     34: ok `Removal: nothing is left`: clean
     39: FAILED `Removal: left where it must not be`: flagged @created
     43: FAILED `Removal: caught in the first of two steps`: step 1: flagged @removed; step 2: not run
-    52: ok `Removal: cannot be told`: undetermined @removed (line 1: command name `${$(echo rm)}` is computed)
+    52: ok `Removal: cannot be told`: undetermined @removed (line 1: command name `${$(curl -s example.org)}` is computed)
     59: FAILED `Removal: flagged by another rule`: clean
     ");
 }
