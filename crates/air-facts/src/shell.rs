@@ -67,12 +67,6 @@ pub(crate) fn exec(words: &[Word], input: &[Place], at: u32, out: &mut Collector
     shell.captured_data().sources
 }
 
-/// Adds what the one command `words` does to `out`; what it prints is output.
-pub(crate) fn command(words: &[Word], at: u32, out: &mut Collector) {
-    let sources = exec(words, &[Place::new(PlaceKind::Input, "")], at, out);
-    out.flow(&sources, &Place::new(PlaceKind::Output, ""), at);
-}
-
 /// Adds what `source` does to `out`; what it prints is output.
 pub(crate) fn collect(source: &str, out: &mut Collector) {
     let sources = run(source, &[Place::new(PlaceKind::Input, "")], out);

@@ -100,8 +100,7 @@ pub fn alternatives(source: &str) -> Vec<String> {
     let parts = starts.zip(ends).filter_map(|(start, end)| source.get(start..end));
     let one_line = |part: &str| {
         let lines: Vec<&str> = part.lines().map(str::trim).collect();
-        let is_safe =
-            lines.len() == 1 || !["//", "\"\"\"", "'''"].iter().any(|it| part.contains(it));
+        let is_safe = lines.len() == 1 || !scan.is_of_lines;
         let line = lines.join(" ").trim().to_owned();
         (is_safe && !line.is_empty()).then_some(line)
     };

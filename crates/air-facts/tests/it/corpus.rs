@@ -51,7 +51,6 @@ pub(crate) fn holds(expectation: &str, facts: &CodeFacts) -> bool {
         }),
         "defect" => facts.defects.iter().any(|defect| defect.kind == value),
         "no" => !holds(value, facts),
-        "defect" => facts.defects.iter().any(|defect| defect.kind == value),
         "complete" => facts.incomplete.is_empty(),
         "incomplete" => facts.incomplete.iter().any(|reason| reason.contains(value)),
         other => panic!("unknown expectation `{other}`"),

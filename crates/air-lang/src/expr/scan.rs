@@ -21,6 +21,8 @@ pub(super) struct Scan {
     pub(super) ors: Vec<usize>,
     /// Whether a `?` stands in no bracket, and so binds weaker than those.
     pub(super) is_ternary: bool,
+    /// Whether line breaks mean something: there is a comment, or a text of several lines.
+    pub(super) is_of_lines: bool,
 }
 
 /// One level of brackets.
@@ -83,9 +85,15 @@ impl Cursor<'_> {
             let Some(level) = levels.last_mut() else { return Ok(None) };
             self.at += 1;
             match byte {
-                b'"' | b'\'' => self.text(at, byte, false)?,
+                b'"' | b'\'' => {
+                    scan.is_of_lines |= next == byte && self.peek(1) == byte;
+                    self.text(at, byte, false)?;
+                }
                 b'`' => self.quoted(at)?,
-                b'/' if next == b'/' => self.skip_while(|byte| byte != b'\n'),
+                b'/' if next == b'/' => {
+                    scan.is_of_lines = true;
+                    self.skip_while(|byte| byte != b'\n');
+                }
                 b'(' | b'[' | b'{' => {
                     level.chain += 1;
                     levels.push(Level { open: byte, at, ..Level::default() });
