@@ -153,7 +153,7 @@ pub(crate) fn pattern(
             terms.push(format!("f.sink_kind == {}", quoted(sink.name())));
             terms.extend(sink_term(things, sink, &common));
             let all = terms.join(" && ");
-            (format!("code.flows.exists(f, {all})"), format!("sends {what} to {}", goal(sink)))
+            (format!("code.flows.exists(f, {all})"), goes(sink, &what))
         }
     };
     Some(Pattern { width, condition, said, literals })
@@ -252,14 +252,17 @@ fn verb(activity: Activity) -> &'static str {
     }
 }
 
-fn goal(sink: PlaceKind) -> &'static str {
+/// That `what` goes to such a place.
+fn goes(sink: PlaceKind, what: &str) -> String {
     match sink {
-        PlaceKind::File => "a file",
-        PlaceKind::Network => "the network",
-        PlaceKind::Output => "the output",
-        PlaceKind::Code => "be run as code",
-        PlaceKind::Environment => "the environment",
-        PlaceKind::Input | PlaceKind::Command | PlaceKind::Variable => "another place",
+        PlaceKind::File => format!("copies {what} to a file"),
+        PlaceKind::Network => format!("sends {what} to the network"),
+        PlaceKind::Output => format!("shows {what}"),
+        PlaceKind::Code => format!("runs {what} as code"),
+        PlaceKind::Environment => format!("puts {what} into the environment"),
+        PlaceKind::Input | PlaceKind::Command | PlaceKind::Variable => {
+            format!("hands {what} on")
+        }
     }
 }
 
