@@ -77,7 +77,8 @@ impl Compiler {
         let effects = || Effect::all(&harm.effects).take(MAX_EFFECTS);
         let suffices = |effect: &Effect<'_>| self.suffices(*effect, case.request.rule, facts);
         let mut telling: Vec<Effect<'_>> = effects().filter(suffices).collect();
-        if telling.is_empty() {
+        let is_proved = !telling.is_empty();
+        if !is_proved {
             telling = effects().collect();
         }
         let mut things = Vec::new();
@@ -87,6 +88,10 @@ impl Compiler {
                     things.push(thing);
                 }
             }
+        }
+        // Of several, it is not known whether one of them would have been enough.
+        if !is_proved && things.len() > 1 {
+            things.clear();
         }
         things
     }

@@ -174,7 +174,9 @@ fn says(text: &str, call: &ToolCall) -> Outcome {
 
 fn condition(case: &Case) -> String {
     let text = derive(case).unwrap().text;
-    text.lines().find_map(|line| line.strip_prefix("decide ")).unwrap().to_owned()
+    let condition = text.lines().find_map(|line| line.strip_prefix("decide ")).unwrap();
+    // What a plan says in words is told elsewhere.
+    condition.split(" || code.language == null").next().unwrap().to_owned()
 }
 
 #[test]
@@ -230,7 +232,7 @@ fn the_next_such_call_is_refused_and_look_alikes_are_not() {
             bash("nohup sleep 1000 &"),
             process(&["sleep", "1000"]),
             vec![bash("nohup /bin/sleep 1000 > /dev/null &")],
-            vec![bash("sleep 1000"), bash("sleep 1"), bash("nohup make")],
+            vec![bash("sleep 1000"), bash("sleep 1"), bash("nohup ls")],
         ),
         (
             bash("alias rm='rm -rf'"),
@@ -273,9 +275,11 @@ fn effects_that_suffice_alone_are_refused_alone() {
         files(&paths.iter().map(|&path| (path, Change::Deleted, None)).collect::<Vec<_>>())
     };
     let mut incident = case(bash("rm a.c; rm b.c"), deleted(&["/workspace/a.c", "/workspace/b.c"]));
+    let both = "code.operations.exists(o, o.activity == \"file.delete\" && \
+                o.target in [\"/workspace/a.c\", \"/workspace/b.c\", \"a.c\", \"b.c\"])";
+    assert_eq!(condition(&incident), both);
     let a = "code.calls.exists(c, c.name == \"rm\" && \"a.c\" in c.args)";
     let b = "code.calls.exists(c, c.name == \"rm\" && \"b.c\" in c.args)";
-    assert_eq!(condition(&incident), format!("{a} || {b}"));
     // Whether one of them would have been an incident is the judge's to say, and is not known.
     incident.rule = JUDGED_RULE;
     assert_eq!(condition(&incident), format!("{a} && {b}"));
@@ -285,7 +289,13 @@ fn effects_that_suffice_alone_are_refused_alone() {
 fn a_benign_call_narrows_it() {
     let copied = || file("/workspace/passwd", Change::Created, Some("/etc/passwd"));
     let mut incident = case(bash("cp /etc/passwd passwd"), copied());
+    // A copy that is protected as well is none of the class.
     incident.benign = vec![bash("cp /etc/passwd /root/backup")];
+    let class = "code.flows.exists(f, f.source_kind == \"file\" && \"credential\" in f.labels && \
+                 \"system\" in f.labels && f.sink_kind == \"file\" && \
+                 !f.sink_labels.exists(l, l in [\"credential\", \"system\"]))";
+    assert_eq!(condition(&incident), class);
+    incident.benign.push(bash("cp /etc/passwd backup"));
     let strict =
         "code.calls.exists(c, c.name == \"cp\" && c.args == [\"/etc/passwd\", \"passwd\"])";
     assert_eq!(condition(&incident), strict);
@@ -316,8 +326,9 @@ fn a_call_that_only_looks_is_no_cause() {
     let reads = Observed::whole(vec![ReadEffect { path: "/etc/shadow".to_owned() }]);
     let mut read = case(bash("cat /etc/shadow"), Effects { reads, ..nothing() });
     read.rule = JUDGED_RULE;
-    let cat = "code.calls.exists(c, c.name == \"cat\" && \"/etc/shadow\" in c.args)";
-    assert_eq!(condition(&read), cat);
+    let class = "code.operations.exists(o, o.activity == \"file.read\" && \
+                 \"credential\" in o.labels && \"system\" in o.labels)";
+    assert_eq!(condition(&read), class);
 }
 
 #[test]
