@@ -70,6 +70,7 @@ impl de::Visitor<'_> for AmountVisitor {
 struct Policy {
     critical_guardrail: Option<Hit>,
     guardrail: Option<Hit>,
+    learned_guardrail: Option<Hit>,
     critical_check: Option<OnUndetermined>,
     check: Option<OnUndetermined>,
 }
@@ -104,6 +105,7 @@ impl Layer {
 
         set(&mut config.policy.critical_guardrail, self.policy.critical_guardrail);
         set(&mut config.policy.guardrail, self.policy.guardrail);
+        set(&mut config.policy.learned_guardrail, self.policy.learned_guardrail);
         set(&mut config.policy.critical_check, self.policy.critical_check);
         set(&mut config.policy.check, self.policy.check);
     }

@@ -34,7 +34,7 @@ impl World {
 }
 
 const USER: &str = "rules = ['mine.air']\nlearn = false\nstate = 'state'\n\
-                    [limits]\nprocesses = 3\ntimeout_s = 4\n[policy]\nguardrail = 'warn'\n";
+                    [limits]\nprocesses = 3\ntimeout_s = 4\n[policy]\nguardrail = 'warn'\nlearned_guardrail = 'block'\n";
 const PROJECT: &str = "rules = ['rules/*.air', '/etc/air']\nlabels = 'labels.toml'\n\
                        [limits]\nprocesses = 5\n[policy]\ncheck = 'hold'\n";
 
@@ -57,6 +57,7 @@ fn a_later_layer_replaces_an_earlier_one_key_by_key() {
     assert_eq!(config.limits.processes, NonZeroU32::new(5));
     assert_eq!(config.limits.timeout_s, NonZeroU32::new(4));
     assert_eq!((config.policy.guardrail, config.policy.check), (Hit::Warn, OnUndetermined::Hold));
+    assert_eq!(config.policy.learned_guardrail, Hit::Block);
     assert_eq!(config.policy.critical_guardrail, Hit::Block);
     assert!(!config.learn);
     assert_eq!(config.files.len(), 2);
