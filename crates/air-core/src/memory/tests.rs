@@ -14,7 +14,7 @@ struct Secrets;
 
 impl PathLabels for Secrets {
     fn labels(&self, path: &str) -> Vec<Arc<str>> {
-        if path.ends_with(".env") { vec!["credential".into()] } else { Vec::new() }
+        if path.ends_with("/.env") { vec!["credential".into()] } else { Vec::new() }
     }
 }
 

@@ -260,21 +260,7 @@ impl Does {
                 }
                 Data::none()
             }
-            Duplicate => {
-                shell.transfer(
-                    tool,
-                    false,
-                    tool.options.has(&["l", "s", "--link", "--symbolic-link"]),
-                    out,
-                );
-                let mode = tool.options.value(&["m", "--mode"]).filter(|_| tool.name == "install");
-                if let (Some(mode), Some(path)) = (mode, tool.options.operands.last()) {
-                    let (target, activity) = (path.as_written(), Activity::FilePermission);
-                    let mode = Some(mode.as_written());
-                    shell.operation(activity, target, tool.name, mode, tool.at, out);
-                }
-                Data::none()
-            }
+            Duplicate => duplicate(shell, tool, out),
             Move => {
                 shell.transfer(tool, true, false, out);
                 Data::none()
@@ -319,6 +305,18 @@ impl Does {
             Other(apply) => apply(shell, tool, out),
         }
     }
+}
+
+/// `cp`, `install` and their like.
+fn duplicate(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
+    let links = tool.options.has(&["l", "s", "--link", "--symbolic-link"]);
+    shell.transfer(tool, false, links, out);
+    let mode = tool.options.value(&["m", "--mode"]).filter(|_| tool.name == "install");
+    if let (Some(mode), Some(path)) = (mode, tool.options.operands.last()) {
+        let (target, activity) = (path.as_written(), Activity::FilePermission);
+        shell.operation(activity, target, tool.name, Some(mode.as_written()), tool.at, out);
+    }
+    Data::none()
 }
 
 /// What `tool` prints of its input.
