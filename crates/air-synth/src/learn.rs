@@ -50,10 +50,18 @@ impl Compiler {
         if things.is_empty() {
             things = Thing::all(&harm.step.code, &*self.labels).collect();
         }
-        // What the rule speaks of says most.
-        let spoken = |thing: &&Thing| thing.labels.iter().any(|label| told(label));
-        let thing = things.iter().find(spoken)?;
-        let condition = pattern::in_words(std::slice::from_ref(thing), &told)?;
+        // What the rule speaks of says most: by label, or else by kind.
+        let labelled = |thing: &&Thing| thing.labels.iter().any(|label| told(label));
+        let of_kind = |thing: &&Thing| match thing.skeleton {
+            Skeleton::Operation(activity) => told(activity.name()),
+            Skeleton::Flow(source, sink) => told(source.name()) && told(sink.name()),
+        };
+        let spoken = things.iter().filter(labelled).chain(things.iter().filter(of_kind));
+        let condition = match spoken.filter_map(|thing| pattern::in_words(thing, &told)).next() {
+            Some(condition) => condition,
+            None if harm.step.code.defects.is_empty() => return None,
+            None => pattern::exhaustion_in_words(),
+        };
         Some(Form::new(condition, String::new()))
     }
 

@@ -267,27 +267,50 @@ fn goes(sink: PlaceKind, what: &str) -> String {
 }
 
 /// The words of a plan that mean the same, where the call itself tells nothing.
-pub(crate) fn in_words(things: &[Thing], told: &dyn Fn(&str) -> bool) -> Option<String> {
-    let first = things.first()?;
-    let common = common(things, told);
-    let activity = match first.skeleton {
-        Skeleton::Operation(activity) => activity,
-        Skeleton::Flow(_, PlaceKind::Network) => Activity::NetworkConnect,
-        Skeleton::Flow(_, PlaceKind::File) => Activity::FileWrite,
-        Skeleton::Flow(_, PlaceKind::Output) => Activity::FileRead,
-        Skeleton::Flow(_, PlaceKind::Code) => Activity::CodeRun,
-        Skeleton::Flow(..) => return None,
+pub(crate) fn in_words(thing: &Thing, told: &dyn Fn(&str) -> bool) -> Option<String> {
+    let common = common(std::slice::from_ref(thing), told);
+    let labels = || common.iter().map(String::as_str).collect::<Vec<_>>();
+    // What has no label of its own is told in words by how it is done.
+    let (activity, labels) = match thing.skeleton {
+        Skeleton::Operation(Activity::FilePermission) => (Activity::FilePermission, vec!["weaker"]),
+        Skeleton::Operation(Activity::ProcessKill) => (Activity::ProcessKill, vec!["foreign"]),
+        Skeleton::Operation(activity @ (Activity::AccountChange | Activity::SystemChange)) => {
+            (activity, Vec::new())
+        }
+        Skeleton::Flow(PlaceKind::Network, PlaceKind::Code) => {
+            let is_download = thing.target.contains("://");
+            (Activity::CodeRun, vec![if is_download { "download" } else { "remote-shell" }])
+        }
+        Skeleton::Operation(activity) if !common.is_empty() => (activity, labels()),
+        Skeleton::Flow(_, PlaceKind::Network) if !common.is_empty() => {
+            (Activity::NetworkConnect, labels())
+        }
+        Skeleton::Flow(_, PlaceKind::File) if !common.is_empty() => (Activity::FileWrite, labels()),
+        Skeleton::Flow(_, PlaceKind::Output) if !common.is_empty() => {
+            (Activity::FileRead, labels())
+        }
+        Skeleton::Operation(_) | Skeleton::Flow(..) => return None,
     };
-    let narrow =
-        matches!(activity, Activity::AccountChange | Activity::SystemChange | Activity::CodeRun);
-    if common.is_empty() && !narrow {
-        return None;
-    }
-    let labels = common.iter().map(|label| format!(" && {} in i.labels", quoted(label)));
-    let labels = labels.collect::<String>();
-    Some(format!(
-        "code.language == null && size(code.operations) == 0 && \
-         intents.exists(i, i.activity == {}{labels})",
-        quoted(activity.name())
-    ))
+    Some(words(activity, &labels))
+}
+
+/// The same, of a call that never ends or takes all there is.
+pub(crate) fn exhaustion_in_words() -> String {
+    words(Activity::ProcessLaunch, &["exhaustion"])
+}
+
+fn words(activity: Activity, labels: &[&str]) -> String {
+    let is_system = activity == Activity::FileWrite && labels.contains(&"system");
+    let name = quoted(activity.name());
+    // In words, a file of the system is the system.
+    let activity = if is_system {
+        format!("i.activity in [{name}, {}]", quoted(Activity::SystemChange.name()))
+    } else {
+        format!("i.activity == {name}")
+    };
+    let labels = labels.iter().map(|label| format!(" && {} in i.labels", quoted(label)));
+    format!(
+        "code.language == null && size(code.operations) == 0 && intents.exists(i, {activity}{})",
+        labels.collect::<String>()
+    )
 }

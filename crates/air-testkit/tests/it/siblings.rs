@@ -1,7 +1,7 @@
 //! Guardrails that are learned from one spelling of an attack: which of the others they refuse before
 //! they run, and what they leave alone.
 
-use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
+use std::{collections::BTreeMap, fmt::Write as _, fs, sync::Arc};
 
 use air_core::{
     code::{Activity, CodeFacts, Intent},
@@ -23,7 +23,7 @@ use air_facts::{CodeParser, LabelTable};
 use air_synth::Compiler;
 use air_testkit::suite::{Case, Expect, Verdict};
 
-use crate::classes::{Around, classes};
+use crate::classes::{Around, classes, workspace};
 
 /// One step of a case, and what is known before it.
 struct Seen {
@@ -300,4 +300,74 @@ fn what_only_effects_tell_teaches_siblings_too() {
     }
     assert_eq!(wrong_in_all, 0, "{table}");
     insta::assert_snapshot!("siblings_by_effects", table);
+}
+
+#[derive(serde::Deserialize)]
+struct Plans {
+    class: Vec<PlansOfClass>,
+}
+
+#[derive(serde::Deserialize)]
+struct PlansOfClass {
+    name: String,
+    harmful: Vec<String>,
+    harmless: Vec<String>,
+    unseen_harmful: Vec<String>,
+    unseen_harmless: Vec<String>,
+}
+
+/// What is known of a call to a tool that nobody knows: its plan.
+fn by_plan(plan: &str, labels: &Arc<LabelTable>) -> Seen {
+    let call = ToolCall {
+        id: "c1".into(),
+        tool: "desktop.act".into(),
+        arguments: air_core::step::Arguments::new(),
+    };
+    let intents = CodeParser::new().intents(plan);
+    let code = CodeFacts::default();
+    let facts = Facts::new(Arc::<LabelTable>::clone(labels))
+        .with(Root::Tool, Value::from(call.tool.as_str()))
+        .with(Root::Args, Value::record([]))
+        .with(Root::Plan, Value::from(plan))
+        .with(Root::Intents, Value::list(intents.iter().map(Intent::to_value)))
+        .with(Root::Taint, Value::list([]))
+        .with(Root::Code, code.to_value(&**labels));
+    let step = PastStep { plan: plan.to_owned(), call, code: Arc::new(code) };
+    Seen { step, facts, effects: Effects::default() }
+}
+
+#[test]
+fn a_plan_in_words_is_judged_by_the_same_guardrails() {
+    let labels = Arc::new(LabelTable::built_in().expect("labels"));
+    let compiler = Compiler::new(Arc::new(CodeParser::new()), labels.clone());
+    let text = fs::read_to_string(workspace().join("corpus/intents.toml")).expect("plans");
+    let plans: Plans = toml::from_str(&text).expect("plans");
+    let classes = read(&labels);
+    let mut table =
+        "class                    plans refused   unseen   harmless refused   unseen\n".to_owned();
+    let (mut refused_harmless, mut harmless) = (0, 0);
+    for (name, class) in &classes {
+        let mut own = Vec::new();
+        measure(&compiler, &class.rule, class, &mut own);
+        let of = plans
+            .class
+            .iter()
+            .find(|plans| plans.name.starts_with(name))
+            .expect("plans of the class");
+        let count = |plans: &[String]| {
+            let refused = plans.iter().filter(|plan| refuses(&own, &[by_plan(plan, &labels)]));
+            (refused.count(), plans.len())
+        };
+        let (seen, unseen) = (count(&of.harmful), count(&of.unseen_harmful));
+        let (kept, kept_unseen) = (count(&of.harmless), count(&of.unseen_harmless));
+        refused_harmless += kept.0 + kept_unseen.0;
+        harmless += kept.1 + kept_unseen.1;
+        let _ = writeln!(
+            table,
+            "{name:<24} {:>5} of {:<5}  {:>2} of {}  {:>8} of {:<7}  {:>2} of {}",
+            seen.0, seen.1, unseen.0, unseen.1, kept.0, kept.1, kept_unseen.0, kept_unseen.1
+        );
+    }
+    assert!(refused_harmless * 20 <= harmless, "{table}");
+    insta::assert_snapshot!("plans", table);
 }
