@@ -56,8 +56,8 @@ impl Compiler {
             Skeleton::Operation(activity) => told(activity.name()),
             Skeleton::Flow(source, sink) => told(source.name()) && told(sink.name()),
         };
-        let spoken = things.iter().filter(labelled).chain(things.iter().filter(of_kind));
-        let condition = match spoken.filter_map(|thing| pattern::in_words(thing, &told)).next() {
+        let mut spoken = things.iter().filter(labelled).chain(things.iter().filter(of_kind));
+        let condition = match spoken.find_map(|thing| pattern::in_words(thing, &told)) {
             Some(condition) => condition,
             None if harm.step.code.defects.is_empty() => return None,
             None => pattern::exhaustion_in_words(),
