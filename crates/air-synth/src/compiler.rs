@@ -108,9 +108,13 @@ impl Compiler {
         let name = before.and_then(|it| merge::name(&it.text));
         let name = name
             .unwrap_or_else(|| format!("{}.{}", request.rule.name, suffix(request.incident.id())));
+        // The rule's own words may hold on ordinary work, which is then no proof of anything.
+        let own = &request.facts;
+        let held = |facts: &Facts| enforced.iter().any(|form| fits(form, facts, own));
+        let ordinary = if case.shipped.iter().any(held) { 0 } else { case.shipped.len() };
         let tried = Tried {
             incidents: u32::try_from(incidents).unwrap_or(u32::MAX),
-            benign: u32::try_from(case.benign.len() + case.shipped.len()).unwrap_or(u32::MAX),
+            benign: u32::try_from(case.benign.len() + ordinary).unwrap_or(u32::MAX),
         };
         let wider = self.wider(&case, &enforced, &format!("{name}.wider"));
         Ok(Synthesis::Proposed(Proposal {
