@@ -23,6 +23,11 @@ pub(crate) const MAX_LEFT: usize = 1 << 16;
 /// Operations and flows past this many make the facts incomplete.
 const MAX_DONE: usize = 10_000;
 
+/// The detail of making a directory: no file has changed.
+pub(crate) const DIRECTORY: &str = "directory";
+/// The detail of removing a directory that is empty: nothing is lost.
+pub(crate) const EMPTY: &str = "empty";
+
 /// Gathers the facts of one source and of the sources within it.
 pub(crate) struct Collector<'a> {
     facts: CodeFacts,
@@ -151,6 +156,19 @@ impl<'a> Collector<'a> {
         if !self.facts.defects.contains(&defect) && self.facts.defects.len() < MAX_REASONS {
             self.facts.defects.push(defect);
         }
+    }
+
+    /// How many flaws were found so far; see [`Self::bounded`].
+    pub(crate) fn flaws(&self) -> usize {
+        self.facts.defects.len()
+    }
+
+    /// What was read since ends after a time, so that its loops have an end.
+    pub(crate) fn bounded(&mut self, since: usize) {
+        let mut at = 0..;
+        self.facts
+            .defects
+            .retain(|defect| at.next() < Some(since) || defect.kind != "endless-loop");
     }
 
     /// What has been done so far; see [`Self::since`].
