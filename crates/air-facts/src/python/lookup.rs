@@ -51,9 +51,10 @@ impl Interpreter<'_, '_> {
                 if table::is_constant(&whole) {
                     let value = table::constant(&whole);
                     let number = value.strip_prefix('#').and_then(|number| number.parse().ok());
-                    let value = number
-                        .map(|number| Value::new(What::Number(number)))
-                        .unwrap_or_else(|| Value::text(value));
+                    let value = number.map_or_else(
+                        || Value::text(value),
+                        |number| Value::new(What::Number(number)),
+                    );
                     return value.with(&object.from);
                 }
                 Value::name(whole).with(&object.from)

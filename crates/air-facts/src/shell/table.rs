@@ -275,12 +275,8 @@ impl Does {
                 }
                 Data::none()
             }
-            Move => {
-                shell.transfer(tool, true, false, out);
-                Data::none()
-            }
-            Link => {
-                shell.transfer(tool, false, true, out);
+            Move | Link => {
+                shell.transfer(tool, matches!(self, Move), matches!(self, Link), out);
                 Data::none()
             }
             Permission | Owner => {
