@@ -228,7 +228,10 @@ impl Interpreter<'_, '_> {
                 self.operation_with(activity, first, call.name, Some(detail), false, call.line);
             }
             "chdir" => {
-                self.directory = one.and_then(Value::known).map(str::to_owned);
+                // The directory of a script without one is where it is run.
+                if one.and_then(Value::known) != Some("") {
+                    self.directory = one.and_then(Value::known).map(str::to_owned);
+                }
             }
             "stdio" => {
                 let from = one.map(|value| self.heap.sources(value)).unwrap_or_default();
