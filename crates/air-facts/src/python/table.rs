@@ -153,6 +153,7 @@ mod tests {
         ("input", 0),
         ("env", 0),
         ("environment", 0),
+        ("variables", 0),
         // Processes and the system.
         ("run", 0),
         ("words", 0),

@@ -75,7 +75,7 @@ const ROWS: &[Row] = &[
     ("ls dir vdir tree exa eza", "I w L P --color", List),
     ("du", "d --max-depth", List),
     ("rm", "", Remove),
-    ("rmdir", "p", Other(file::remove_directory)),
+    ("rmdir", "", Other(file::remove_directory)),
     ("unlink", "", Remove),
     ("shred", "n s", Remove),
     ("srm wipe", "", Remove),
