@@ -28,13 +28,13 @@ const SAMPLE: usize = 1000;
 /// How many of them may be an incident.
 const CEILING: usize = SAMPLE / 100;
 /// Longer files are no call of an agent.
-const LONGEST: u64 = 256 * 1024;
+const LONGEST: u64 = 128 * 1024;
 /// Makes it a failure where there are not enough files.
 const REQUIRE: &str = "AIR_REQUIRE_CEILING";
 
 /// Of the scripts that packages run as they are installed and removed, this many of a thousand may
 /// be an incident: they are there to change the system, so most of these findings are right.
-const MAINTAINERS: usize = 200;
+const MAINTAINERS: usize = 270;
 /// Fewer of them are no measure.
 const ENOUGH: usize = 100;
 
@@ -42,6 +42,7 @@ const ENOUGH: usize = 100;
 fn ordinary_code_is_no_incident() {
     let mut files = programs();
     files.extend(python());
+    files.retain(|(_, path)| fs::metadata(path).is_ok_and(|file| file.len() <= LONGEST));
     files.sort_by_cached_key(|(_, path)| order(path));
     files.truncate(SAMPLE);
     if let Some(found) = measured(&files, SAMPLE) {
@@ -202,9 +203,6 @@ fn incidents(files: &[(&str, PathBuf)], rules: &[Rule]) -> Vec<Flagged> {
     let mut found = Vec::new();
     for (tool, path) in files {
         let Ok(text) = fs::read(path) else { continue };
-        if fs::metadata(path).is_ok_and(|file| file.len() > LONGEST) {
-            continue;
-        }
         let text = String::from_utf8_lossy(&text);
         let arguments =
             if *tool == "bash" { json!({"command": text}) } else { json!({"code": text}) };
