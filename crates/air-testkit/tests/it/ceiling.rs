@@ -31,7 +31,6 @@ const CEILING: usize = SAMPLE / 100;
 const LONGEST: u64 = 128 * 1024;
 /// Makes it a failure where there are not enough files.
 const REQUIRE: &str = "AIR_REQUIRE_CEILING";
-
 /// Of the scripts that packages run as they are installed and removed, this many of a thousand may
 /// be an incident: they are there to change the system, so most of these findings are right.
 const MAINTAINERS: usize = 270;
