@@ -55,7 +55,8 @@ impl Memory {
             if place.kind == PlaceKind::File {
                 place.name = absolute(&place.name);
             }
-            self.put(place, held.clone());
+            let before = self.held(&place).cloned().unwrap_or_default();
+            self.put(place, before.then(held.clone()));
         }
         for file in &effects.files.items {
             let place = Place::new(PlaceKind::File, file.path.as_str());

@@ -132,12 +132,37 @@ pub struct Held {
     /// Where it comes from, first of all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Place>,
+    /// It may still hold what it held before: it is written only under a condition.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub perhaps: bool,
 }
 
 impl Held {
+    /// What is there after `later` was written over it.
+    #[must_use]
+    pub fn then(self, later: Self) -> Self {
+        if !later.perhaps {
+            return later;
+        }
+        let mut both = Self { perhaps: self.perhaps, ..Self::default() };
+        both.sources = self.sources;
+        both.names = self.names;
+        for source in later.sources {
+            if !both.sources.contains(&source) {
+                both.sources.push(source);
+            }
+        }
+        for name in later.names {
+            if !both.names.contains(&name) {
+                both.names.push(name);
+            }
+        }
+        both
+    }
+
     /// Whether nothing is known of it.
     pub fn is_empty(&self) -> bool {
-        self.text.is_none() && self.names.is_empty() && self.sources.is_empty()
+        self.text.is_none() && self.names.is_empty() && self.sources.is_empty() && !self.perhaps
     }
 }
 
@@ -191,24 +216,23 @@ pub fn host(address: &str) -> &str {
 
 /// `credential` for a variable that is named like a secret, `whole-environment` for all of them.
 fn variable_label(name: &str) -> Option<&'static str> {
-    const SECRET: [&str; 9] = [
-        "KEY",
-        "TOKEN",
-        "SECRET",
-        "PASSWORD",
-        "PASSWD",
-        "PASSPHRASE",
-        "CREDENTIAL",
-        "PWD_",
-        "AUTH",
-    ];
+    const ANYWHERE: [&str; 5] = ["SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"];
+    const WORDS: [&str; 5] = ["KEY", "KEYS", "TOKEN", "AUTH", "PWD"];
+    // Written together with the word before: `ACCESSKEY`, `AUTHTOKEN`.
+    const ENDS: [&str; 5] = ["APIKEY", "ACCESSKEY", "PRIVATEKEY", "SIGNINGKEY", "TOKEN"];
     let name = name.to_ascii_uppercase();
+    let words = || name.split(|c: char| !c.is_ascii_alphanumeric());
     if name == "*" {
         Some("whole-environment")
-    } else if name == "SSH_AUTH_SOCK" || name == "XAUTHORITY" {
+    } else if matches!(&*name, "SSH_AUTH_SOCK" | "PWD" | "OLDPWD")
+        || words().any(|word| word == "PUBLIC")
+    {
         None
     } else {
-        SECRET.iter().any(|word| name.contains(word)).then_some("credential")
+        let secret = ANYWHERE.iter().any(|word| name.contains(word))
+            || words()
+                .any(|word| WORDS.contains(&word) || ENDS.iter().any(|end| word.ends_with(end)));
+        secret.then_some("credential")
     }
 }
 
@@ -245,7 +269,16 @@ mod tests {
             ("db_password", Some("credential")),
             ("GITHUB_TOKEN", Some("credential")),
             ("*", Some("whole-environment")),
+            ("MYSQL_PWD", Some("credential")),
+            ("OPENAI_APIKEY", Some("credential")),
+            ("AWS_SECRET_KEYS", Some("credential")),
             ("HOME", None),
+            ("PWD", None),
+            ("GIT_AUTHOR_NAME", None),
+            ("TOKENIZERS_PARALLELISM", None),
+            ("MAX_TOKENS", None),
+            ("KEYBOARD_LAYOUT", None),
+            ("MINISIGN_PUBLIC_KEY", None),
             ("SSH_AUTH_SOCK", None),
         ] {
             assert_eq!(variable_label(name), label, "{name}");

@@ -23,6 +23,11 @@ pub(crate) const MAX_LEFT: usize = 1 << 16;
 /// Operations and flows past this many make the facts incomplete.
 const MAX_DONE: usize = 10_000;
 
+/// The detail of making a directory: no file has changed.
+pub(crate) const DIRECTORY: &str = "directory";
+/// The detail of removing a directory that is empty: nothing is lost.
+pub(crate) const EMPTY: &str = "empty";
+
 /// Gathers the facts of one source and of the sources within it.
 pub(crate) struct Collector<'a> {
     facts: CodeFacts,
@@ -153,6 +158,19 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// How many flaws were found so far; see [`Self::bounded`].
+    pub(crate) fn flaws(&self) -> usize {
+        self.facts.defects.len()
+    }
+
+    /// What was read since ends after a time, so that its loops have an end.
+    pub(crate) fn bounded(&mut self, since: usize) {
+        let mut at = 0..;
+        self.facts
+            .defects
+            .retain(|defect| at.next() < Some(since) || defect.kind != "endless-loop");
+    }
+
     /// What has been done so far; see [`Self::since`].
     pub(crate) fn done(&self) -> usize {
         self.facts.operations.len()
@@ -202,6 +220,11 @@ impl<'a> Collector<'a> {
         if held.text.as_ref().is_some_and(|text| text.len() > MAX_LEFT) {
             held.text = None;
         }
+        let before = if held.perhaps { self.held(&place).unwrap_or_default() } else { Held::default() };
+        // What earlier steps left there may still be there.
+        let perhaps = held.perhaps && self.left.get(&place).is_none_or(|left| left.perhaps);
+        let mut held = before.then(held);
+        held.perhaps = perhaps;
         self.left.insert(place, held);
     }
 

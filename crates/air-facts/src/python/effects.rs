@@ -9,6 +9,7 @@ use super::{
     bound::Bound,
     call::{Given, Site},
     interpret::Interpreter,
+    lookup::VARIABLES,
     table,
     value::{GAP, Sources, Text, Value, What},
 };
@@ -155,7 +156,8 @@ impl Interpreter<'_, '_> {
             "print" => self.print(&rest(0), call),
             "input" => return Some(Value::computed(Sources::of(Place::new(PlaceKind::Input, "")))),
             "env" => {
-                let value = self.variable(&Self::gap(one), call.name, call.line);
+                let name = one.cloned().unwrap_or_else(Value::unknown);
+                let value = self.variable(&name, call.name, call.line);
                 return Some(match bound.get("default") {
                     Some(default) => value.or(default.clone()),
                     None => value,
@@ -165,6 +167,11 @@ impl Interpreter<'_, '_> {
                 self.operation(Activity::EnvironmentRead, "*", call.name, call.line);
                 let all = Place::new(PlaceKind::Environment, "*");
                 return Some(Value::computed(Sources::of(all)));
+            }
+            // Names are no secret; what is looked up by them is all of it.
+            "variables" => {
+                let names = Place::new(PlaceKind::Variable, VARIABLES);
+                return Some(Value::computed(Sources::of(names)));
             }
             "clean" => return Some(Value::unknown()),
             "hash" => return Some(self.heap.object("hash", None)),
@@ -228,7 +235,10 @@ impl Interpreter<'_, '_> {
                 self.operation_with(activity, first, call.name, Some(detail), false, call.line);
             }
             "chdir" => {
-                self.directory = one.and_then(Value::known).map(str::to_owned);
+                // The directory of a script without one is where it is run.
+                if one.and_then(Value::known) != Some("") {
+                    self.directory = one.and_then(Value::known).map(str::to_owned);
+                }
             }
             "stdio" => {
                 let from = one.map(|value| self.heap.sources(value)).unwrap_or_default();

@@ -8,8 +8,10 @@ use super::{
     effects::Call,
     interpret::Interpreter,
     lookup::written,
+    table,
     value::{GAP, Sources, Text, Value, What},
 };
+use crate::collect::{DIRECTORY, EMPTY};
 
 impl Interpreter<'_, '_> {
     #[expect(clippy::too_many_lines, reason = "a few lines for each word")]
@@ -21,8 +23,10 @@ impl Interpreter<'_, '_> {
     ) -> Option<Value> {
         let (name, line) = (call.name, call.line);
         let recursive = parameters.last() == Some(&"recursive");
+        let detail = [DIRECTORY, EMPTY].into_iter().find(|word| parameters.last() == Some(word));
+        let detail = detail.map(str::to_owned);
         let parameters: Vec<&str> =
-            parameters.iter().copied().filter(|name| *name != "recursive").collect();
+            parameters.iter().copied().filter(|name| !table::ABOUT.contains(name)).collect();
         let first = parameters.first().copied().unwrap_or_default();
         let one = call.bound.get(first);
         let paths = one.map(|path| self.paths(path)).unwrap_or_default();
@@ -65,12 +69,12 @@ impl Interpreter<'_, '_> {
             }
             "create" => {
                 for path in &paths {
-                    self.operation(FileWrite, path, name, line);
+                    self.operation_with(FileWrite, path, name, detail.clone(), false, line);
                 }
             }
             "delete" => {
                 for path in &paths {
-                    self.operation_with(FileDelete, path, name, None, recursive, line);
+                    self.operation_with(FileDelete, path, name, detail.clone(), recursive, line);
                 }
             }
             "copy" | "move" | "link" => self.transfer(word, &paths, second, recursive, call),

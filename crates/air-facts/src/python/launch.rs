@@ -23,6 +23,15 @@ const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "python3"]
 impl Interpreter<'_, '_> {
     /// Shell source, or a list of words.
     pub(super) fn run_command(&mut self, command: Option<Value>, call: &Call) -> Option<Value> {
+        let flaws = self.out.flaws();
+        let made = self.run_any(command, call);
+        if call.given.named("timeout").is_some_and(|time| !matches!(time.what, What::None)) {
+            self.out.bounded(flaws);
+        }
+        made
+    }
+
+    fn run_any(&mut self, command: Option<Value>, call: &Call) -> Option<Value> {
         let command = command.or_else(|| call.bound.get("executable").cloned());
         let Some(command) = command else {
             self.computed_command(call, &Sources::default());

@@ -228,7 +228,7 @@ impl Interpreter<'_, '_> {
             },
             What::Name(name) if &**name == "sys.argv" => Value::unknown(),
             What::Name(name) if matches!(&**name, "os.environ" | "os.environb") => {
-                self.variable(&key.as_text(), name, line)
+                self.variable(key, name, line)
             }
             What::Name(name) if &**name == "winreg" => Value::name(Rc::clone(name)),
             What::List(id) => {
@@ -282,8 +282,15 @@ impl Interpreter<'_, '_> {
     }
 
     /// An environment variable is read.
-    pub(super) fn variable(&mut self, name: &Text, via: &str, line: u32) -> Value {
-        let target = if name.known { &*name.text } else { super::value::GAP };
+    pub(super) fn variable(&mut self, name: &Value, via: &str, line: u32) -> Value {
+        let names = Place::new(PlaceKind::Variable, VARIABLES);
+        let any = self.heap.sources(name).places().contains(&names);
+        let name = name.as_text();
+        let target = match (name.known, any) {
+            (true, _) => &*name.text,
+            (false, true) => "*",
+            (false, false) => super::value::GAP,
+        };
         self.operation(Activity::EnvironmentRead, target, via, line);
         let mut from = vec![Place::new(PlaceKind::Environment, target)];
         if let Some(held) = self.out.held(&Place::new(PlaceKind::Environment, target)) {
@@ -292,6 +299,9 @@ impl Interpreter<'_, '_> {
         Value::computed(Sources::all(from))
     }
 }
+
+/// Where the names of all environment variables come from.
+pub(super) const VARIABLES: &str = "os.environ";
 
 /// What is not found by reading; it matters once it is called.
 fn hidden(why: &str) -> Value {

@@ -6,7 +6,7 @@ use super::{
     call::{Given, Site},
     interpret::Interpreter,
     text,
-    value::{Sources, Text, Value, What},
+    value::{GAP, Sources, Text, Value, What},
 };
 
 /// Longer texts are computed.
@@ -35,6 +35,19 @@ impl Interpreter<'_, '_> {
         given: &Given,
         site: &Site,
     ) -> Value {
+        let made = self.method_of(object, name, given, site);
+        if !matches!(name, "format" | "format_map") || !given.positional.is_empty() {
+            return made;
+        }
+        // Of the whole environment, a template takes what it names.
+        let fields = match &object.what {
+            What::Text(text) if text.known => text::fields(&text.text),
+            _ => vec![GAP.to_owned()],
+        };
+        Value { from: made.from.instead_of_all(&fields), ..made }
+    }
+
+    fn method_of(&mut self, object: &Value, name: &str, given: &Given, site: &Site) -> Value {
         match &object.what {
             What::Text(text) => self.text_method(text, object, name, given, site),
             What::List(id) => self.list_method(*id, object, name, given, site),

@@ -5,6 +5,8 @@ use std::{
     sync::LazyLock,
 };
 
+use crate::collect::{DIRECTORY, EMPTY};
+
 /// The table that ships with AIR.
 const TEXT: &str = include_str!("operations.txt");
 
@@ -98,13 +100,17 @@ pub(super) fn constant(name: &str) -> &'static str {
     TABLE.constants.get(name).copied().unwrap_or_default()
 }
 
+/// Words after the parameters of an effect, which say more about it.
+pub(super) const ABOUT: [&str; 3] = ["recursive", DIRECTORY, EMPTY];
+
 #[cfg(test)]
 mod tests {
-    use super::{TABLE, expand};
+    use super::{ABOUT, TABLE, expand};
 
     /// The words, and how many words that are no parameters follow each.
     const EFFECTS: &[(&str, usize)] = &[
-        // Files. `recursive` after the parameters says that all below is meant.
+        // Files. `recursive` after the parameters says that all below is meant, `directory` that a
+        // directory is made, `empty` that one is removed in which nothing is.
         ("read", 0),
         ("fetched", 0),
         ("write", 0),
@@ -147,6 +153,7 @@ mod tests {
         ("input", 0),
         ("env", 0),
         ("environment", 0),
+        ("variables", 0),
         // Processes and the system.
         ("run", 0),
         ("words", 0),
@@ -201,7 +208,7 @@ mod tests {
                 for parameter in rest.iter().skip(*own) {
                     let plain = |name: &&&str| name.trim_start_matches('*') == *parameter;
                     let found = row.parameters.iter().find(|name| plain(name)).is_some();
-                    assert!(found || *parameter == "recursive", "{parameter} of {row:?}");
+                    assert!(found || ABOUT.contains(parameter), "{parameter} of {row:?}");
                 }
             }
         }

@@ -74,6 +74,20 @@ pub(super) fn format(text: &Text, given: &[Value], named: &[(Rc<str>, Value)]) -
     whole
 }
 
+/// The names that a template fills in: `{name}`, `{name!r:>8}`.
+pub(super) fn fields(template: &str) -> Vec<String> {
+    let opened = template.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+    let name = |(field, _): (&str, &str)| {
+        let end = field.find(['!', ':', '.', '[']).unwrap_or(field.len());
+        field.get(..end).map(str::to_owned)
+    };
+    // By place, what is given may be all of it.
+    let all = |name: String| {
+        if name.parse::<usize>().is_ok() || name.is_empty() { "*".to_owned() } else { name }
+    };
+    opened.filter_map(name).map(all).collect()
+}
+
 /// `items[from:to:step]`.
 pub(super) fn slice<T: Clone>(items: &[T], bounds: [Option<i64>; 3]) -> Vec<T> {
     let [from, to, step] = bounds;

@@ -57,6 +57,20 @@ impl Sources {
         }
     }
 
+    /// The same, with the variables of these names in place of the whole environment.
+    pub(super) fn instead_of_all(&self, names: &[String]) -> Self {
+        let mut places = Vec::new();
+        for place in self.places() {
+            if place.kind == PlaceKind::Environment && place.name == "*" {
+                let of = |name: &String| Place::new(PlaceKind::Environment, name.as_str());
+                places.extend(names.iter().map(of));
+            } else {
+                places.push(place.clone());
+            }
+        }
+        Self::all(places)
+    }
+
     pub(super) fn and(mut self, other: &Self) -> Self {
         self.add(other);
         self

@@ -96,10 +96,12 @@ impl Shell {
                 return Data::none();
             }
             let ended = name == "exec";
+            let flaws = out.flaws();
             let mut data = self.launched(&inner, behind + 1, at, out);
             self.state.ended |= ended;
             if name == "timeout" {
                 data.endless = false;
+                out.bounded(flaws);
             }
             return data;
         }

@@ -14,7 +14,7 @@ use super::{
     table::known,
     word::{Data, Word},
 };
-use crate::collect::Collector;
+use crate::collect::{Collector, DIRECTORY, EMPTY};
 
 pub(super) fn grep(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let patterns = usize::from(!tool.options.has(&["e", "f", "--regexp", "--file", "--files"]));
@@ -84,6 +84,20 @@ pub(super) fn runs_in_sed(shell: &mut Shell, script: &str, tool: &Tool, out: &mu
 pub(super) fn truncate(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     for path in &tool.options.operands {
         shell.put_file(path, Data::default(), tool, out);
+    }
+    Data::none()
+}
+
+pub(super) fn make_directory(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
+    for path in &tool.options.operands {
+        shell.on_directory(Activity::FileWrite, path, DIRECTORY, tool, out);
+    }
+    Data::none()
+}
+
+pub(super) fn remove_directory(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
+    for path in &tool.options.operands {
+        shell.on_directory(Activity::FileDelete, path, EMPTY, tool, out);
     }
     Data::none()
 }

@@ -89,6 +89,20 @@ impl Shell {
         Place::new(PlaceKind::File, target)
     }
 
+    /// The operation `activity` on a directory, and `detail` of what there is in it.
+    pub(super) fn on_directory(
+        &mut self,
+        activity: Activity,
+        path: &Word,
+        detail: &str,
+        tool: &Tool,
+        out: &mut Collector,
+    ) {
+        let target = self.state.path(path.as_written());
+        self.operation(activity, &target, tool.name, Some(detail), tool.at, out);
+        out.path(path.as_written());
+    }
+
     /// The content of a file.
     pub(super) fn read_file(
         &mut self,

@@ -340,7 +340,10 @@ pub(super) fn system(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Dat
         "pacman" => tool.options.has(&["S", "R", "U"]),
         _ => false,
     };
-    if CHANGES.contains(&verb) || by_option {
+    // `rpm -qi` asks, and to fetch the lists of packages changes none.
+    let asks = matches!(tool.name, "rpm" | "pacman") && tool.options.has(&["q", "Q", "--query"])
+        || matches!((tool.name, verb), ("apt" | "apt-get" | "aptitude" | "apk" | "brew", "update"));
+    if !asks && (CHANGES.contains(&verb) || by_option) {
         if !matches!(tool.name, "dpkg" | "rpm")
             && !matches!(verb, "remove" | "purge" | "autoremove" | "del" | "erase" | "uninstall")
         {

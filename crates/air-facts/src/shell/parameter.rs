@@ -115,8 +115,9 @@ impl Shell {
             }
             (Some(kind @ ('-' | '=')), values) => {
                 let default = self.word(rest.as_str(), Within::Command, at, out);
-                // An unset name may be set by whoever starts it.
-                if values.is_none() && self.is_environment(name) {
+                // An unset name, or number, may be set by whoever starts it.
+                let numbered = name.bytes().all(|byte| byte.is_ascii_digit());
+                if values.is_none() && (numbered || self.is_environment(name)) {
                     let either = Word::computed(format!("${{{name}}}"));
                     let sources = absent.sources().iter().chain(default.sources()).cloned();
                     let either = either.from(sources.collect::<Vec<_>>());

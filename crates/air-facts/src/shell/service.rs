@@ -44,6 +44,7 @@ pub(super) fn openssl(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Da
         let at = tool.args.iter().position(|arg| arg.text() == Some(name))?;
         tool.args.get(at + 1).cloned()
     };
+    let given = |name: &str| tool.args.iter().any(|arg| arg.text() == Some(name));
     let data = match value("-in") {
         Some(file) => shell.read_file(&file, tool.name, tool.at, out),
         None => shell.state.input(),
@@ -55,10 +56,13 @@ pub(super) fn openssl(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Da
         send(&data, &peer, tool.at, out);
         return Data::from([peer]);
     }
-    let digest = matches!(
-        tool.operand(0).and_then(Word::text),
-        Some("dgst" | "version" | "rand" | "sha256" | "md5")
-    );
+    // Certificates and public keys are no secret, whatever they are read from or signed with.
+    let verb = tool.operand(0).and_then(Word::text);
+    let public = given("-pubout")
+        || given("-noout") && !given("-text")
+        || matches!(verb, Some("x509" | "req" | "crl" | "verify"));
+    let data = if public { Data::default() } else { data };
+    let digest = matches!(verb, Some("dgst" | "version" | "rand" | "sha256" | "md5"));
     let text = data.text.as_deref().and_then(|text| super::filter::filtered(tool, text));
     let data = Data { text, ..data };
     match value("-out") {

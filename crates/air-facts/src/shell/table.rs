@@ -28,7 +28,6 @@ pub(super) enum Does {
     List,
     Remove,
     Touch,
-    Directory,
     Duplicate,
     Move,
     Link,
@@ -48,8 +47,8 @@ pub(super) enum Does {
 type Row = (&'static str, &'static str, Does);
 
 use Does::{
-    Account, Directory, Duplicate, Link, List, Measure, Move, Other, Owner, Permission, Remove,
-    Show, System, Tell, Touch,
+    Account, Duplicate, Link, List, Measure, Move, Other, Owner, Permission, Remove, Show, System,
+    Tell, Touch,
 };
 
 const ROWS: &[Row] = &[
@@ -76,7 +75,8 @@ const ROWS: &[Row] = &[
     ("ls dir vdir tree exa eza", "I w L P --color", List),
     ("du", "d --max-depth", List),
     ("rm", "", Remove),
-    ("rmdir unlink", "p", Remove),
+    ("rmdir", "", Other(file::remove_directory)),
+    ("unlink", "", Remove),
     ("shred", "n s", Remove),
     ("srm wipe", "", Remove),
     ("truncate", "s r --size", Other(file::truncate)),
@@ -85,7 +85,7 @@ const ROWS: &[Row] = &[
     ("mknod", "m", Touch),
     ("mkfifo", "m", Other(file::fifo)),
     ("mktemp", "p", Tell),
-    ("mkdir", "m --mode", Directory),
+    ("mkdir", "m --mode", Other(file::make_directory)),
     ("cp install", "t m o g S --mode --owner --group --target-directory", Duplicate),
     ("rsync scp", "e i P o F p --exclude --include --rsh --port", Other(network::remote_copy)),
     ("mv", "t S --target-directory", Move),
@@ -254,19 +254,15 @@ impl Does {
                 }
                 Data::none()
             }
-            Touch | Directory => {
+            Touch => {
                 for path in operands {
                     shell.on(Activity::FileWrite, path, tool, out);
                 }
                 Data::none()
             }
             Duplicate => duplicate(shell, tool, out),
-            Move => {
-                shell.transfer(tool, true, false, out);
-                Data::none()
-            }
-            Link => {
-                shell.transfer(tool, false, true, out);
+            Move | Link => {
+                shell.transfer(tool, matches!(self, Move), matches!(self, Link), out);
                 Data::none()
             }
             Permission | Owner => {

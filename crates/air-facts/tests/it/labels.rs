@@ -41,6 +41,11 @@ fn paths_have_labels() {
         ("/var/log/syslog", "log"),
         ("/workspace/README.md", ""),
         ("/workspace/etc/passwd", ""),
+        ("/usr/lib/python3/__pycache__/x.cpython-311.pyc", "derived"),
+        ("/var/lib/apt/lists/x", "derived"),
+        ("/etc/shadow.dpkg-old", "derived"),
+        ("/run/x.pid", ""),
+        ("/dev/pts/0", ""),
         ("/dev/null", "discard"),
         ("", ""),
     ] {

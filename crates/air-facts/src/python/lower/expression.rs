@@ -112,7 +112,7 @@ impl Lowering<'_> {
             },
             "yield" => match node.named_child(0) {
                 Some(inner) => Kind::Yield(self.boxed(inner)),
-                None => Kind::Plain,
+                None => Kind::Yield(Box::new(Self::made(node, Kind::None))),
             },
             "unary_operator" => {
                 let minus = text(node, self.source).starts_with('-');
