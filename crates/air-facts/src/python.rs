@@ -6,6 +6,7 @@ mod call;
 mod defects;
 mod effects;
 mod expression;
+mod fields;
 mod files;
 mod interpret;
 mod launch;

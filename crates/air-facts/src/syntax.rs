@@ -1,6 +1,6 @@
 //! Parsing and walking under limits, alike for all languages.
 
-use std::ops::ControlFlow;
+use std::{cell::Cell, ops::ControlFlow};
 
 use tree_sitter::{Language, Node, ParseOptions, Parser, Tree};
 
@@ -17,6 +17,11 @@ const BASE_PROGRESS: usize = 1000;
 /// One more report for as many bytes; ordinary source takes fewer.
 const BYTES_A_REPORT: usize = 10;
 
+thread_local! {
+    /// Making a parser takes about as long as reading a line with it.
+    static PARSER: Cell<Option<Parser>> = const { Cell::new(None) };
+}
+
 /// The syntax tree, or nothing and the reason in `out`.
 pub(crate) fn parse(language: &Language, source: &str, out: &mut Collector) -> Option<Tree> {
     if source.len() > MAX_SOURCE {
@@ -27,7 +32,7 @@ pub(crate) fn parse(language: &Language, source: &str, out: &mut Collector) -> O
         out.incomplete("source holds a NUL byte");
         return None;
     }
-    let mut parser = Parser::new();
+    let mut parser = PARSER.take().unwrap_or_default();
     if let Err(error) = parser.set_language(language) {
         out.incomplete(format!("parser cannot be used: {error}"));
         return None;
@@ -43,8 +48,11 @@ pub(crate) fn parse(language: &Language, source: &str, out: &mut Collector) -> O
     let mut read = |offset: usize, _| bytes.get(offset..).unwrap_or_default();
     let tree = parser.parse_with_options(&mut read, None, Some(options));
     if tree.is_none() {
+        // Otherwise it would go on with this source when it is given the next.
+        parser.reset();
         out.incomplete("source takes too long to parse");
     }
+    PARSER.set(Some(parser));
     tree
 }
 

@@ -112,11 +112,12 @@ impl<'c, 'a> Interpreter<'c, 'a> {
         if root.has_error() {
             syntax::faults(root, self.out);
         }
-        let mut lowering = Lowering::new(source, self.depth);
+        let mut lowering = Lowering::new(source, &tree, self.depth);
         let body = lowering.block(root);
         if let Some(line) = lowering.too_deep {
             self.out.incomplete_at(line, "nested too deeply");
         }
+        drop(lowering);
         drop(tree);
         let outer = std::mem::replace(&mut self.source, Rc::clone(source));
         let last = self.program(&body);

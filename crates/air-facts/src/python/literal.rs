@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::fields::FIELDS;
 use crate::{escape, syntax::text};
 
 /// A part of a string literal.
@@ -33,7 +34,7 @@ pub(super) fn pieces<'t>(node: Node<'t>, source: &str) -> Option<(Vec<Piece<'t>>
                 pieces.push(Piece::Text(content));
             }
             "interpolation" => {
-                pieces.extend(part.child_by_field_name("expression").map(Piece::Value));
+                pieces.extend(part.child_by_field_id(FIELDS.expression).map(Piece::Value));
             }
             _ => {}
         }

@@ -4,27 +4,38 @@ mod expression;
 
 use std::rc::Rc;
 
-use tree_sitter::Node;
+use tree_sitter::{Node, Tree, TreeCursor};
 use unicode_normalization::UnicodeNormalization;
 
-use super::ast::{Action, Class, Expr, Function, Kind, Parameter, Source, Statement, Takes};
-use crate::syntax::{line, named, text};
+use super::{
+    ast::{Action, Class, Expr, Function, Kind, Parameter, Source, Statement, Takes},
+    fields::{FIELDS, FieldId},
+};
+use crate::syntax::{line, text};
 
 /// Builds the tree of one source.
-pub(super) struct Lowering<'s> {
+pub(super) struct Lowering<'s, 't> {
     source: &'s Source,
+    /// Used anew for each node: making one takes memory.
+    cursor: TreeCursor<'t>,
     /// How much deeper it may go.
     depth: usize,
     /// The line of the first that lies deeper.
     pub(super) too_deep: Option<u32>,
 }
 
-impl<'s> Lowering<'s> {
-    pub(super) fn new(source: &'s Source, depth: usize) -> Self {
-        Self { source, depth, too_deep: None }
+impl<'s, 't> Lowering<'s, 't> {
+    pub(super) fn new(source: &'s Source, tree: &'t Tree, depth: usize) -> Self {
+        Self { source, cursor: tree.walk(), depth, too_deep: None }
     }
 
-    fn name(&self, node: Node) -> Rc<str> {
+    /// The named children of `node`, without comments.
+    fn named(&mut self, node: Node<'t>) -> Vec<Node<'t>> {
+        let is_comment = |child: &Node| child.is_extra() && child.kind() == "comment";
+        node.named_children(&mut self.cursor).filter(|child| !is_comment(child)).collect()
+    }
+
+    fn name(&self, node: Node<'t>) -> Rc<str> {
         let written = text(node, self.source);
         // Python takes look-alike letters of names for the plain ones.
         if written.is_ascii() {
@@ -35,7 +46,7 @@ impl<'s> Lowering<'s> {
     }
 
     /// A dotted name, without blanks.
-    fn dotted(&self, node: Node) -> Rc<str> {
+    fn dotted(&self, node: Node<'t>) -> Rc<str> {
         let name = self.name(node);
         if name.contains(char::is_whitespace) {
             name.split_whitespace().collect::<String>().into()
@@ -44,10 +55,10 @@ impl<'s> Lowering<'s> {
         }
     }
 
-    pub(super) fn block(&mut self, node: Node) -> Vec<Statement> {
+    pub(super) fn block(&mut self, node: Node<'t>) -> Vec<Statement> {
         let mut out = Vec::new();
         if self.enter(node) {
-            for child in named(node) {
+            for child in self.named(node) {
                 self.statement(child, &mut out);
             }
             self.depth += 1;
@@ -55,7 +66,7 @@ impl<'s> Lowering<'s> {
         out
     }
 
-    fn enter(&mut self, node: Node) -> bool {
+    fn enter(&mut self, node: Node<'t>) -> bool {
         if self.depth == 0 {
             self.too_deep.get_or_insert(line(node));
             return false;
@@ -64,16 +75,16 @@ impl<'s> Lowering<'s> {
         true
     }
 
-    fn field(&mut self, node: Node, name: &str) -> Vec<Statement> {
-        node.child_by_field_name(name).map(|body| self.block(body)).unwrap_or_default()
+    fn field(&mut self, node: Node<'t>, field: FieldId) -> Vec<Statement> {
+        node.child_by_field_id(field).map(|body| self.block(body)).unwrap_or_default()
     }
 
-    fn statement(&mut self, node: Node, out: &mut Vec<Statement>) {
+    fn statement(&mut self, node: Node<'t>, out: &mut Vec<Statement>) {
         let at = line(node);
         let mut push = |kind| out.push(Statement { kind, line: at });
         match node.kind() {
             "expression_statement" => {
-                let parts = named(node);
+                let parts = self.named(node);
                 let [only] = parts.as_slice() else {
                     let items = parts.into_iter().map(|part| self.expr(part)).collect();
                     return push(Action::Value(Self::made(node, Kind::List(items))));
@@ -81,15 +92,15 @@ impl<'s> Lowering<'s> {
                 self.simple(*only, out);
             }
             "import_statement" => {
-                for module in named(node) {
+                for module in self.named(node) {
                     let (path, alias) = self.aliased(module);
                     push(Action::Import(path, alias));
                 }
             }
             "import_from_statement" => {
-                let Some(module) = node.child_by_field_name("module_name") else { return };
+                let Some(module) = node.child_by_field_id(FIELDS.module_name) else { return };
                 let path = self.dotted(module);
-                for name in named(node).into_iter().filter(|name| *name != module) {
+                for name in self.named(node).into_iter().filter(|name| *name != module) {
                     if name.kind() == "wildcard_import" {
                         push(Action::ImportAll(path.clone()));
                     } else {
@@ -103,28 +114,34 @@ impl<'s> Lowering<'s> {
             }
             "if_statement" => push(Action::Block(self.conditional(node))),
             "for_statement" => {
-                let Some((target, items)) = self.pair(node, "left", "right") else { return };
-                push(Action::For(target, items, self.field(node, "body")));
+                let Some((target, items)) = self.pair(node, FIELDS.left, FIELDS.right) else {
+                    return;
+                };
+                push(Action::For(target, items, self.field(node, FIELDS.body)));
                 self.alternative(node, out);
             }
             "while_statement" => {
-                let Some(test) = self.child(node, "condition") else { return };
-                push(Action::While(test, self.field(node, "body")));
+                let Some(test) = self.child(node, FIELDS.condition) else { return };
+                push(Action::While(test, self.field(node, FIELDS.body)));
                 self.alternative(node, out);
             }
             "try_statement" => self.attempt(node, out),
             "with_statement" => {
-                let clause = named(node).into_iter().find(|part| part.kind() == "with_clause");
-                let items = clause.map(named).unwrap_or_default();
+                let clause = self.named(node).into_iter().find(|part| part.kind() == "with_clause");
+                let items = clause.map(|inner| self.named(inner)).unwrap_or_default();
                 let items = items.into_iter().filter_map(|item| self.with_item(item)).collect();
-                push(Action::With(items, self.field(node, "body")));
+                push(Action::With(items, self.field(node, FIELDS.body)));
             }
             "match_statement" => {
-                if let Some(subject) = self.child(node, "subject") {
+                if let Some(subject) = self.child(node, FIELDS.subject) {
                     push(Action::Value(subject));
                 }
-                let cases = node.child_by_field_name("body").map(named).unwrap_or_default();
-                let cases = cases.into_iter().map(|case| self.field(case, "consequence")).collect();
+                let cases = node
+                    .child_by_field_id(FIELDS.body)
+                    .map(|inner| self.named(inner))
+                    .unwrap_or_default();
+                let cases =
+                    cases.into_iter().map(|case| self.field(case, FIELDS.consequence)).collect();
                 push(Action::Branches(cases));
             }
             "return_statement" => {
@@ -132,22 +149,25 @@ impl<'s> Lowering<'s> {
                 push(Action::Return(value));
             }
             "delete_statement" => {
-                let targets = named(node).into_iter().map(|target| self.expr(target)).collect();
+                let targets =
+                    self.named(node).into_iter().map(|target| self.expr(target)).collect();
                 push(Action::Delete(targets));
             }
             "global_statement" | "nonlocal_statement" => {
-                push(Action::Global(named(node).into_iter().map(|name| self.name(name)).collect()));
+                push(Action::Global(
+                    self.named(node).into_iter().map(|name| self.name(name)).collect(),
+                ));
             }
             "break_statement" => push(Action::Leave),
             "raise_statement" => {
-                for value in named(node) {
+                for value in self.named(node) {
                     let value = self.expr(value);
                     out.push(Statement { kind: Action::Value(value), line: at });
                 }
                 out.push(Statement { kind: Action::Leave, line: at });
             }
             "exec_statement" => {
-                if let Some(code) = self.child(node, "code") {
+                if let Some(code) = self.child(node, FIELDS.code) {
                     push(Action::Exec(code));
                 }
             }
@@ -163,12 +183,12 @@ impl<'s> Lowering<'s> {
     }
 
     /// `if` as blocks of which one happens; conditions are looked at first.
-    fn conditional(&mut self, node: Node) -> Vec<Statement> {
+    fn conditional(&mut self, node: Node<'t>) -> Vec<Statement> {
         let mut whole = Vec::new();
-        let mut branches = vec![self.field(node, "consequence")];
+        let mut branches = vec![self.field(node, FIELDS.consequence)];
         let mut exhaustive = false;
-        let condition = |this: &mut Self, node: Node, whole: &mut Vec<Statement>| {
-            if let Some(test) = this.child(node, "condition") {
+        let condition = |this: &mut Self, node: Node<'t>, whole: &mut Vec<Statement>| {
+            if let Some(test) = this.child(node, FIELDS.condition) {
                 whole.push(Statement { line: test.line, kind: Action::Value(test) });
             }
         };
@@ -176,10 +196,10 @@ impl<'s> Lowering<'s> {
         for other in node.children_by_field_name("alternative", &mut node.walk()) {
             if other.kind() == "elif_clause" {
                 condition(self, other, &mut whole);
-                branches.push(self.field(other, "consequence"));
+                branches.push(self.field(other, FIELDS.consequence));
             } else {
                 exhaustive = true;
-                branches.push(self.field(other, "body"));
+                branches.push(self.field(other, FIELDS.body));
             }
         }
         if !exhaustive {
@@ -189,9 +209,9 @@ impl<'s> Lowering<'s> {
         whole
     }
 
-    fn alternative(&mut self, node: Node, out: &mut Vec<Statement>) {
-        if let Some(other) = node.child_by_field_name("alternative") {
-            let body = self.field(other, "body");
+    fn alternative(&mut self, node: Node<'t>, out: &mut Vec<Statement>) {
+        if let Some(other) = node.child_by_field_id(FIELDS.alternative) {
+            let body = self.field(other, FIELDS.body);
             out.push(Statement {
                 kind: Action::Branches(vec![body, Vec::new()]),
                 line: line(other),
@@ -200,12 +220,12 @@ impl<'s> Lowering<'s> {
     }
 
     /// Handlers may or may not follow the body; the rest follows always.
-    fn attempt(&mut self, node: Node, out: &mut Vec<Statement>) {
+    fn attempt(&mut self, node: Node<'t>, out: &mut Vec<Statement>) {
         let mut handlers = vec![Vec::new()];
         let mut last = Vec::new();
-        let body = self.field(node, "body");
-        for clause in named(node) {
-            let block = named(clause).into_iter().find(|part| part.kind() == "block");
+        let body = self.field(node, FIELDS.body);
+        for clause in self.named(node) {
+            let block = self.named(clause).into_iter().find(|part| part.kind() == "block");
             match clause.kind() {
                 "except_clause" | "except_group_clause" => {
                     handlers.extend(block.map(|block| self.block(block)));
@@ -224,16 +244,16 @@ impl<'s> Lowering<'s> {
         out.push(Statement { kind: Action::Block(last), line: at });
     }
 
-    fn with_item(&mut self, item: Node) -> Option<(Expr, Option<Expr>)> {
-        let value = item.child_by_field_name("value").or_else(|| item.named_child(0))?;
+    fn with_item(&mut self, item: Node<'t>) -> Option<(Expr, Option<Expr>)> {
+        let value = item.child_by_field_id(FIELDS.value).or_else(|| item.named_child(0))?;
         if value.kind() != "as_pattern" {
             return Some((self.expr(value), None));
         }
-        let alias = value.child_by_field_name("alias").and_then(|alias| alias.named_child(0));
+        let alias = value.child_by_field_id(FIELDS.alias).and_then(|alias| alias.named_child(0));
         Some((self.expr(value.named_child(0)?), alias.map(|alias| self.expr(alias))))
     }
 
-    fn simple(&mut self, node: Node, out: &mut Vec<Statement>) {
+    fn simple(&mut self, node: Node<'t>, out: &mut Vec<Statement>) {
         let at = line(node);
         let kind = match node.kind() {
             "assignment" => {
@@ -241,8 +261,8 @@ impl<'s> Lowering<'s> {
                 let mut targets = Vec::new();
                 let mut inner = node;
                 while inner.kind() == "assignment" {
-                    targets.extend(inner.child_by_field_name("left"));
-                    let Some(right) = inner.child_by_field_name("right") else { break };
+                    targets.extend(inner.child_by_field_id(FIELDS.left));
+                    let Some(right) = inner.child_by_field_id(FIELDS.right) else { break };
                     inner = right;
                 }
                 if inner.kind() == "assignment" {
@@ -259,10 +279,10 @@ impl<'s> Lowering<'s> {
                 Action::Assign(target, value)
             }
             "augmented_assignment" => {
-                let operator = node.child_by_field_name("operator");
+                let operator = node.child_by_field_id(FIELDS.operator);
                 let operator = operator.map_or("", |operator| text(operator, self.source));
                 let operator = Rc::from(operator.trim_end_matches('='));
-                match self.pair(node, "left", "right") {
+                match self.pair(node, FIELDS.left, FIELDS.right) {
                     Some((target, value)) => Action::Augment(target, operator, value),
                     None => return,
                 }
@@ -272,20 +292,23 @@ impl<'s> Lowering<'s> {
         out.push(Statement { kind, line: at });
     }
 
-    fn definition(&mut self, node: Node) -> Action {
-        let decorators = named(node).into_iter().filter(|part| part.kind() == "decorator");
+    fn definition(&mut self, node: Node<'t>) -> Action {
+        let decorators = self.named(node).into_iter().filter(|part| part.kind() == "decorator");
         let decorators = decorators.filter_map(|part| part.named_child(0)).collect::<Vec<_>>();
         let decorators: Vec<Expr> = decorators.into_iter().map(|part| self.expr(part)).collect();
-        let inner = node.child_by_field_name("definition").unwrap_or(node);
-        let name = inner.child_by_field_name("name");
+        let inner = node.child_by_field_id(FIELDS.definition).unwrap_or(node);
+        let name = inner.child_by_field_id(FIELDS.name);
         let name = name.map_or_else(|| Rc::from(""), |name| self.name(name));
         if inner.kind() == "class_definition" {
-            let bases = inner.child_by_field_name("superclasses").map(named).unwrap_or_default();
+            let bases = inner
+                .child_by_field_id(FIELDS.superclasses)
+                .map(|inner| self.named(inner))
+                .unwrap_or_default();
             let bases = bases.into_iter().filter(|base| base.kind() != "keyword_argument");
             return Action::Class(Rc::new(Class {
                 name,
                 bases: bases.map(|base| self.expr(base)).collect(),
-                body: self.field(inner, "body"),
+                body: self.field(inner, FIELDS.body),
                 decorators,
                 source: Rc::clone(self.source),
                 at: node.byte_range(),
@@ -294,7 +317,7 @@ impl<'s> Lowering<'s> {
         Action::Function(Rc::new(Function {
             name,
             parameters: self.parameters(inner),
-            body: self.field(inner, "body"),
+            body: self.field(inner, FIELDS.body),
             decorators,
             source: Rc::clone(self.source),
             at: node.byte_range(),
@@ -302,12 +325,15 @@ impl<'s> Lowering<'s> {
         }))
     }
 
-    fn parameters(&mut self, node: Node) -> Vec<Parameter> {
-        let list = node.child_by_field_name("parameters").map(named).unwrap_or_default();
+    fn parameters(&mut self, node: Node<'t>) -> Vec<Parameter> {
+        let list = node
+            .child_by_field_id(FIELDS.parameters)
+            .map(|inner| self.named(inner))
+            .unwrap_or_default();
         let mut parameters = Vec::new();
         for mut parameter in list {
-            let default = self.child(parameter, "value");
-            if let Some(name) = parameter.child_by_field_name("name") {
+            let default = self.child(parameter, FIELDS.value);
+            if let Some(name) = parameter.child_by_field_id(FIELDS.name) {
                 parameter = name;
             } else if parameter.kind() == "typed_parameter" {
                 let Some(inner) = parameter.named_child(0) else { continue };
@@ -326,12 +352,12 @@ impl<'s> Lowering<'s> {
         parameters
     }
 
-    fn aliased(&self, node: Node) -> (Rc<str>, Option<Rc<str>>) {
+    fn aliased(&self, node: Node<'t>) -> (Rc<str>, Option<Rc<str>>) {
         if node.kind() != "aliased_import" {
             return (self.dotted(node), None);
         }
-        let name = node.child_by_field_name("name").map(|name| self.dotted(name));
-        let alias = node.child_by_field_name("alias").map(|alias| self.name(alias));
+        let name = node.child_by_field_id(FIELDS.name).map(|name| self.dotted(name));
+        let alias = node.child_by_field_id(FIELDS.alias).map(|alias| self.name(alias));
         (name.unwrap_or_else(|| Rc::from("")), alias)
     }
 }

@@ -79,7 +79,14 @@ impl<'f> Evaluator<'f> {
             Node::Local(depth) => {
                 self.locals.get(*depth).cloned().unwrap_or_else(|| unknown("no such variable"))
             }
-            Node::Field { of, name, record } => self.field(of, name, *record),
+            Node::Field { of, name, record } => match self.place(node) {
+                // The node itself was counted already.
+                Some((value, steps)) => {
+                    let value = value.clone();
+                    if self.spend(steps - 1) { value } else { unknown(EXHAUSTED) }
+                }
+                None => self.field(of, name, *record),
+            },
             Node::Has { of, name, record } => self.has(of, name, *record),
             Node::Index(of, index) => self.index(of, index),
             Node::Not(operand) => match self.truth(operand) {
@@ -122,6 +129,38 @@ impl<'f> Evaluator<'f> {
                 other => mismatch("`glob`", &other),
             },
         }
+    }
+
+    /// What lies at a place that is known all the way, and the steps that it takes to get there.
+    pub(super) fn place<'v>(&'v self, node: &'v Node) -> Option<(&'v Value, usize)> {
+        match node {
+            Node::Const(value) => Some((value, 1)),
+            Node::Root(root) => Some((self.facts.get(*root)?, 1)),
+            Node::Local(depth) => Some((self.locals.get(*depth)?, 1)),
+            Node::Field { of, name, .. } => match self.place(of)? {
+                (Value::Map(fields), steps) => Some((fields.get(name)?, steps + 1)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What `ask` says of two texts that are known, without copies of them. It spends what asking in
+    /// general does, which is `more` besides the nodes.
+    pub(super) fn on_known_texts(
+        &mut self,
+        nodes: (&Node, &Node),
+        more: impl FnOnce(&str, &str) -> usize,
+        ask: impl FnOnce(&str, &str) -> Option<bool>,
+    ) -> Option<Value> {
+        let (first, second) = (self.place(nodes.0)?, self.place(nodes.1)?);
+        let ((Value::String(first), some), (Value::String(second), others)) = (first, second)
+        else {
+            return None;
+        };
+        let steps = some + others + more(first, second);
+        let answer = if steps < self.left { ask(first, second)? } else { false };
+        Some(if self.spend(steps) { Value::Bool(answer) } else { unknown(EXHAUSTED) })
     }
 
     fn root(&self, root: Root) -> Value {
@@ -215,6 +254,12 @@ impl<'f> Evaluator<'f> {
     }
 
     fn binary(&mut self, op: Op, left: &Node, right: &Node) -> Value {
+        if let Op::Equal | Op::NotEqual = op {
+            let equal = |left: &str, right: &str| Some((left == right) == (op == Op::Equal));
+            if let Some(answer) = self.on_known_texts((left, right), |_, _| 1, equal) {
+                return answer;
+            }
+        }
         let left = self.eval(left);
         let right = self.eval(right);
         match op {

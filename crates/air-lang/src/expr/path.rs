@@ -5,6 +5,10 @@
 /// Both are normalised first. A relative path is taken as it is: it is within relative directories
 /// only, unless it climbs out of the unknown directory that it starts in.
 pub(super) fn under(path: &str, dir: &str) -> Option<bool> {
+    if path.starts_with('/') == dir.starts_with('/') && !climbs(path) && !climbs(dir) {
+        let mut names = names(path);
+        return Some(self::names(dir).all(|name| names.next() == Some(name)));
+    }
     let (path, dir) = (Path::new(path), Path::new(dir));
     if path.absolute != dir.absolute {
         let climbs = if path.absolute { dir.climbs } else { path.climbs };
@@ -19,6 +23,15 @@ pub(super) fn under(path: &str, dir: &str) -> Option<bool> {
         return if path.names.is_empty() { Some(false) } else { None };
     }
     Some(path.names.starts_with(&dir.names))
+}
+
+/// Whether some part of it may be `..`.
+fn climbs(path: &str) -> bool {
+    path.contains("..")
+}
+
+fn names(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|part| !matches!(*part, "" | "."))
 }
 
 struct Path<'p> {

@@ -10,29 +10,35 @@ use crate::{
         ast::{
             Action, Argument, Clause, Comprehension, Expr, Function, Index, Kind, Piece, Statement,
         },
+        fields::{FIELDS, FieldId},
         literal,
     },
-    syntax::{line, named, text},
+    syntax::{line, text},
 };
 
-impl Lowering<'_> {
-    pub(super) fn child(&mut self, node: Node, field: &str) -> Option<Expr> {
-        node.child_by_field_name(field).map(|child| self.expr(child))
+impl<'t> Lowering<'_, 't> {
+    pub(super) fn child(&mut self, node: Node<'t>, field: FieldId) -> Option<Expr> {
+        node.child_by_field_id(field).map(|child| self.expr(child))
     }
 
-    pub(super) fn pair(&mut self, node: Node, first: &str, second: &str) -> Option<(Expr, Expr)> {
+    pub(super) fn pair(
+        &mut self,
+        node: Node<'t>,
+        first: FieldId,
+        second: FieldId,
+    ) -> Option<(Expr, Expr)> {
         Some((self.child(node, first)?, self.child(node, second)?))
     }
 
-    pub(super) fn made(node: Node, kind: Kind) -> Expr {
+    pub(super) fn made(node: Node<'t>, kind: Kind) -> Expr {
         Expr { kind, line: line(node), at: node.byte_range() }
     }
 
-    pub(super) fn expr(&mut self, node: Node) -> Expr {
+    pub(super) fn expr(&mut self, node: Node<'t>) -> Expr {
         let mut node = node;
         while matches!(node.kind(), "parenthesized_expression" | "await" | "type" | "case_pattern")
         {
-            match named(node).as_slice() {
+            match self.named(node).as_slice() {
                 [only] => node = *only,
                 _ => break,
             }
@@ -45,15 +51,15 @@ impl Lowering<'_> {
         Self::made(node, kind)
     }
 
-    fn boxed(&mut self, node: Node) -> Box<Expr> {
+    fn boxed(&mut self, node: Node<'t>) -> Box<Expr> {
         Box::new(self.expr(node))
     }
 
-    fn all(&mut self, node: Node) -> Vec<Expr> {
-        named(node).into_iter().map(|part| self.expr(part)).collect()
+    fn all(&mut self, node: Node<'t>) -> Vec<Expr> {
+        self.named(node).into_iter().map(|part| self.expr(part)).collect()
     }
 
-    fn kind(&mut self, node: Node) -> Kind {
+    fn kind(&mut self, node: Node<'t>) -> Kind {
         match node.kind() {
             "identifier" => Kind::Name(self.name(node)),
             "string" | "concatenated_string" => self.string(node),
@@ -65,23 +71,25 @@ impl Lowering<'_> {
             "false" => Kind::Bool(false),
             "none" => Kind::None,
             "attribute" => {
-                let parts =
-                    (node.child_by_field_name("object"), node.child_by_field_name("attribute"));
+                let parts = (
+                    node.child_by_field_id(FIELDS.object),
+                    node.child_by_field_id(FIELDS.attribute),
+                );
                 let (Some(object), Some(name)) = parts else { return Kind::Of(Vec::new()) };
                 Kind::Attribute(self.boxed(object), self.name(name))
             }
             "subscript" => self.subscript(node),
             "call" => {
-                let Some(function) = node.child_by_field_name("function") else {
+                let Some(function) = node.child_by_field_id(FIELDS.function) else {
                     return Kind::Of(self.all(node));
                 };
                 let function = self.boxed(function);
-                let arguments = node.child_by_field_name("arguments");
+                let arguments = node.child_by_field_id(FIELDS.arguments);
                 Kind::Call(function, arguments.map(|list| self.arguments(list)).unwrap_or_default())
             }
             "binary_operator" => self.binary(node),
             "boolean_operator" => Kind::Either(self.all(node)),
-            "conditional_expression" => match named(node).as_slice() {
+            "conditional_expression" => match self.named(node).as_slice() {
                 [first, test, second] => {
                     let test = self.expr(*test);
                     let test = Self::made(node, Kind::Test(vec![test]));
@@ -93,7 +101,7 @@ impl Lowering<'_> {
             "list" | "tuple" | "set" | "expression_list" | "pattern_list" | "tuple_pattern"
             | "list_pattern" => Kind::List(self.all(node)),
             "dictionary" => {
-                let pairs = named(node).into_iter();
+                let pairs = self.named(node).into_iter();
                 Kind::Dict(pairs.filter_map(|pair| self.dictionary_item(pair)).collect())
             }
             "list_comprehension"
@@ -102,7 +110,8 @@ impl Lowering<'_> {
             | "dictionary_comprehension" => self.comprehension(node),
             "lambda" => Kind::Lambda(self.lambda(node)),
             "named_expression" => {
-                let parts = (node.child_by_field_name("name"), node.child_by_field_name("value"));
+                let parts =
+                    (node.child_by_field_id(FIELDS.name), node.child_by_field_id(FIELDS.value));
                 let (Some(name), Some(value)) = parts else { return Kind::Of(self.all(node)) };
                 Kind::Walrus(self.boxed(name), self.boxed(value))
             }
@@ -116,13 +125,13 @@ impl Lowering<'_> {
             },
             "unary_operator" => {
                 let minus = text(node, self.source).starts_with('-');
-                let inner = self.child(node, "argument");
+                let inner = self.child(node, FIELDS.argument);
                 match inner {
                     Some(Expr { kind: Kind::Number(n), .. }) if minus => Kind::Number(-n),
                     inner => Kind::Of(inner.into_iter().collect()),
                 }
             }
-            "as_pattern" => match named(node).as_slice() {
+            "as_pattern" => match self.named(node).as_slice() {
                 [value, alias] => {
                     let alias = alias.named_child(0).unwrap_or(*alias);
                     Kind::Walrus(self.boxed(alias), self.boxed(*value))
@@ -133,9 +142,9 @@ impl Lowering<'_> {
         }
     }
 
-    fn lambda(&mut self, node: Node) -> Rc<Function> {
+    fn lambda(&mut self, node: Node<'t>) -> Rc<Function> {
         let at = line(node);
-        let body = self.child(node, "body");
+        let body = self.child(node, FIELDS.body);
         let body =
             body.into_iter().map(|body| Statement { kind: Action::Return(Some(body)), line: at });
         Rc::new(Function {
@@ -149,8 +158,8 @@ impl Lowering<'_> {
         })
     }
 
-    fn subscript(&mut self, node: Node) -> Kind {
-        let Some(value) = self.child(node, "value") else { return Kind::Of(Vec::new()) };
+    fn subscript(&mut self, node: Node<'t>) -> Kind {
+        let Some(value) = self.child(node, FIELDS.value) else { return Kind::Of(Vec::new()) };
         let keys: Vec<Node> = node.children_by_field_name("subscript", &mut node.walk()).collect();
         let index = match keys.as_slice() {
             [slice] if slice.kind() == "slice" => {
@@ -174,17 +183,17 @@ impl Lowering<'_> {
         Kind::Subscript(Box::new(value), Box::new(index))
     }
 
-    fn arguments(&mut self, list: Node) -> Vec<Argument> {
+    fn arguments(&mut self, list: Node<'t>) -> Vec<Argument> {
         if list.kind() != "argument_list" {
             return vec![Argument::Positional(self.expr(list))];
         }
         let mut arguments = Vec::new();
-        for argument in named(list) {
+        for argument in self.named(list) {
             let inner = argument.named_child(0);
             arguments.push(match (argument.kind(), inner) {
                 ("keyword_argument", _) => {
-                    let name = argument.child_by_field_name("name").map(|name| self.name(name));
-                    let value = self.child(argument, "value");
+                    let name = argument.child_by_field_id(FIELDS.name).map(|name| self.name(name));
+                    let value = self.child(argument, FIELDS.value);
                     let (Some(name), Some(value)) = (name, value) else { continue };
                     Argument::Named(name, value)
                 }
@@ -197,14 +206,14 @@ impl Lowering<'_> {
     }
 
     /// The grammar nests sums to the left.
-    fn binary(&mut self, node: Node) -> Kind {
+    fn binary(&mut self, node: Node<'t>) -> Kind {
         let operator = |node: Node| {
-            node.child_by_field_name("operator").map_or("", |node| text(node, self.source))
+            node.child_by_field_id(FIELDS.operator).map_or("", |node| text(node, self.source))
         };
         let written = operator(node);
         if written != "+" {
             let written = Rc::from(written);
-            return match self.pair(node, "left", "right") {
+            return match self.pair(node, FIELDS.left, FIELDS.right) {
                 Some((left, right)) => Kind::Binary(written, Box::new(left), Box::new(right)),
                 None => Kind::Of(self.all(node)),
             };
@@ -212,8 +221,8 @@ impl Lowering<'_> {
         let mut operands = Vec::new();
         let mut inner = node;
         loop {
-            operands.extend(inner.child_by_field_name("right"));
-            let Some(left) = inner.child_by_field_name("left") else { break };
+            operands.extend(inner.child_by_field_id(FIELDS.right));
+            let Some(left) = inner.child_by_field_id(FIELDS.left) else { break };
             if left.kind() == "binary_operator" && operator(left) == "+" {
                 inner = left;
             } else {
@@ -225,21 +234,25 @@ impl Lowering<'_> {
         Kind::Sum(operands.into_iter().map(|operand| self.expr(operand)).collect())
     }
 
-    fn dictionary_item(&mut self, node: Node) -> Option<(Option<Expr>, Expr)> {
+    fn dictionary_item(&mut self, node: Node<'t>) -> Option<(Option<Expr>, Expr)> {
         if node.kind() == "pair" {
-            return self.pair(node, "key", "value").map(|(key, value)| (Some(key), value));
+            return self
+                .pair(node, FIELDS.key, FIELDS.value)
+                .map(|(key, value)| (Some(key), value));
         }
         let inner = node.named_child(0)?;
         Some((None, self.expr(inner)))
     }
 
-    fn comprehension(&mut self, node: Node) -> Kind {
+    fn comprehension(&mut self, node: Node<'t>) -> Kind {
         let mut clauses = Vec::new();
-        for clause in named(node) {
+        for clause in self.named(node) {
             match clause.kind() {
                 "for_in_clause" => {
-                    clauses
-                        .extend(self.pair(clause, "left", "right").map(|(l, r)| Clause::For(l, r)));
+                    clauses.extend(
+                        self.pair(clause, FIELDS.left, FIELDS.right)
+                            .map(|(l, r)| Clause::For(l, r)),
+                    );
                 }
                 "if_clause" => {
                     clauses.extend(clause.named_child(0).map(|test| Clause::If(self.expr(test))));
@@ -247,9 +260,9 @@ impl Lowering<'_> {
                 _ => {}
             }
         }
-        let Some(body) = node.child_by_field_name("body") else { return Kind::Of(Vec::new()) };
+        let Some(body) = node.child_by_field_id(FIELDS.body) else { return Kind::Of(Vec::new()) };
         let (key, value) = if body.kind() == "pair" {
-            match self.pair(body, "key", "value") {
+            match self.pair(body, FIELDS.key, FIELDS.value) {
                 Some((key, value)) => (Some(key), value),
                 None => return Kind::Of(Vec::new()),
             }
@@ -259,8 +272,8 @@ impl Lowering<'_> {
         Kind::Comprehension(Box::new(Comprehension { clauses, key, value }))
     }
 
-    fn string(&mut self, node: Node) -> Kind {
-        let parts = if node.kind() == "string" { vec![node] } else { named(node) };
+    fn string(&mut self, node: Node<'t>) -> Kind {
+        let parts = if node.kind() == "string" { vec![node] } else { self.named(node) };
         let mut pieces: Vec<Piece> = Vec::new();
         let mut bytes = false;
         for part in parts {
