@@ -220,7 +220,8 @@ impl<'a> Collector<'a> {
         if held.text.as_ref().is_some_and(|text| text.len() > MAX_LEFT) {
             held.text = None;
         }
-        let before = if held.perhaps { self.held(&place).unwrap_or_default() } else { Held::default() };
+        let before =
+            if held.perhaps { self.held(&place).unwrap_or_default() } else { Held::default() };
         // What earlier steps left there may still be there.
         let perhaps = held.perhaps && self.left.get(&place).is_none_or(|left| left.perhaps);
         let mut held = before.then(held);

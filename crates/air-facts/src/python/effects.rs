@@ -393,6 +393,7 @@ impl Interpreter<'_, '_> {
             };
             let Some(place) = object.place.clone() else { continue };
             let held = Held {
+                perhaps: false,
                 text: object.written.clone(),
                 names: Vec::new(),
                 sources: self.out.origins(object.from.places()),
@@ -407,7 +408,7 @@ impl Interpreter<'_, '_> {
     /// What a file is now: that text, from there.
     pub(super) fn leave_file(&mut self, path: &str, text: Option<String>, from: &Sources) {
         let sources = self.out.origins(from.places());
-        self.out.leave(Self::file(path), Held { text, names: Vec::new(), sources });
+        self.out.leave(Self::file(path), Held { text, sources, ..Held::default() });
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) fn sed(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
             // What it held before is still in it.
             let held = out.held(&place).unwrap_or_default();
             let sources = held.sources;
-            out.leave(place, Held { text: None, names: Vec::new(), sources });
+            out.leave(place, Held { sources, ..Held::default() });
         }
         return Data::none();
     }

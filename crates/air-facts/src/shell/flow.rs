@@ -253,5 +253,5 @@ pub(super) fn hold(place: Place, data: Data, at: u32, out: &mut Collector) {
     }
     out.flow(&data.sources, &place, at);
     let sources = out.origins(&data.sources);
-    out.leave(place, Held { text: data.text, names: Vec::new(), sources });
+    out.leave(place, Held { text: data.text, sources, ..Held::default() });
 }

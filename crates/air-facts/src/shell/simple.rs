@@ -250,5 +250,5 @@ pub(super) fn fill(place: Place, data: Data, out: &mut Collector) {
     let mut whole = Data { text: held.text, sources: held.sources, endless: false };
     let sources = out.origins(&data.sources);
     whole.append(Data { text: data.text, sources, endless: false });
-    out.leave(place, Held { text: whole.text, names: Vec::new(), sources: whole.sources });
+    out.leave(place, Held { text: whole.text, sources: whole.sources, ..Held::default() });
 }
