@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{GuardrailId, IncidentId, Timestamp};
+use crate::id::{GuardrailId, IncidentId, RuleName, Timestamp};
 
 /// One version of one guardrail. Versions are only ever appended; the last one counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct Guardrail {
     pub text: String,
     /// Whether it acts.
     pub mode: Mode,
+    /// The AIR rule whose incidents it answers; `None` where a person wrote it, or before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleName>,
     /// A wider form of the rule, as text: evaluated in shadow while this version is enforced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wider: Option<String>,

@@ -13,7 +13,7 @@ pub fn redact(text: &str) -> String {
             out.push_str("[redacted]\n");
         }
         if !in_pem {
-            redact_line(line, &mut out);
+            redact_line(&without_userinfo(line), &mut out);
         }
         in_pem &= !line.contains("-----END");
     }
@@ -23,6 +23,29 @@ pub fn redact(text: &str) -> String {
 /// Whether [`redact`] would change `text`.
 pub fn holds_secret(text: &str) -> bool {
     redact(text) != text
+}
+
+/// `line` without the passwords in its URLs: `https://user:password@host/`.
+fn without_userinfo(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("://") {
+        out.push_str(before);
+        out.push_str("://");
+        let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '"' | '\'' | '?' | '#');
+        let authority = after.split(ends).next().unwrap_or_default();
+        let password = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':'));
+        rest = match password {
+            Some((user, password)) if password != "[redacted]" && !password.is_empty() => {
+                out.push_str(user);
+                out.push_str(":[redacted]");
+                after.get(user.len() + 1 + password.len()..).unwrap_or_default()
+            }
+            _ => after,
+        };
+    }
+    out.push_str(rest);
+    out
 }
 
 fn redact_line(line: &str, out: &mut String) {
@@ -37,12 +60,15 @@ fn redact_line(line: &str, out: &mut String) {
         };
         if body.is_empty() {
             // Only what separates: the state stays, but for an assignment.
-        } else if assigned || is_token(body) {
+        } else if assigned && !is_scheme(body) || is_token(body) {
             out.push_str("[redacted]");
             (named, assigned) = (false, false);
         } else {
             out.push_str(body);
             named = names_secret(body);
+            // `--password x`, and `Bearer x` in a header.
+            let takes_next = named && body.starts_with("--") || is_scheme(body);
+            assigned |= takes_next && matches!(boundary, " " | "\t");
         }
         out.push_str(boundary);
         match boundary {
@@ -53,21 +79,53 @@ fn redact_line(line: &str, out: &mut String) {
     }
 }
 
+/// How a header says what follows: `Bearer x`.
+fn is_scheme(word: &str) -> bool {
+    ["bearer", "basic", "token"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
+}
+
 fn is_boundary(c: char) -> bool {
     c.is_whitespace()
-        || matches!(c, '"' | '\'' | '=' | ':' | ',' | ';' | '(' | ')' | '{' | '}' | '&' | '`')
+        || matches!(c, '"' | '\'' | '=' | ':' | ',' | ';' | '(' | ')' | '{' | '}' | '&' | '`' | '?')
 }
 
 fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["password", "passwd", "secret", "token", "api_key", "apikey", "access_key", "bearer"]
-        .iter()
-        .any(|part| name.ends_with(part))
-        && !name.contains('/')
+    const ENDS: [&str; 15] = [
+        "password",
+        "passwd",
+        "passphrase",
+        "passcode",
+        "secret",
+        "token",
+        "api_key",
+        "apikey",
+        "api-key",
+        "access_key",
+        "private_key",
+        "authorization",
+        "signature",
+        "credential",
+        "bearer",
+    ];
+    const WHOLE: [&str; 5] = ["auth", "cookie", "pwd", "session", "sig"];
+    let ends = ENDS.iter().any(|part| name.ends_with(part));
+    (ends || WHOLE.contains(&name.trim_start_matches('-'))) && !name.contains('/')
 }
 
 fn is_token(word: &str) -> bool {
-    const PREFIXES: [&str; 11] = [
+    const PREFIXES: [&str; 22] = [
+        "ghu_",
+        "ghr_",
+        "glpat-",
+        "gsk_",
+        "hf_",
+        "npm_",
+        "pypi-",
+        "rk_live_",
+        "sk_live_",
+        "shpat_",
+        "xapp-",
         "sk-",
         "ghp_",
         "gho_",
@@ -108,6 +166,13 @@ mod tests {
             ("curl -H 'x: ghp_0123456789abcdef'", "curl -H 'x: [redacted]'"),
             ("AKIAIOSFODNN7EXAMPLE", "[redacted]"),
             ("the password is long", "the password is long"),
+            ("login --password hunter2 --user me", "login --password [redacted] --user me"),
+            ("Authorization: Bearer abcdef", "Authorization: Bearer [redacted]"),
+            ("-H 'x: y' Bearer abcdef", "-H 'x: y' Bearer [redacted]"),
+            ("curl https://me:hunter2@h.example/a", "curl https://me:[redacted]@h.example/a"),
+            ("GET https://h.example/?sig=abcdef&n=1", "GET https://h.example/?sig=[redacted]&n=1"),
+            ("passphrase=correct", "passphrase=[redacted]"),
+            ("git clone git@h.example:a/b.git", "git clone git@h.example:a/b.git"),
             ("/etc/passwd: 12", "/etc/passwd: 12"),
             ("a\n-----BEGIN KEY-----\nabc\n-----END KEY-----\nb", "a\n[redacted]\nb"),
         ];

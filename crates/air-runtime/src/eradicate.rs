@@ -83,12 +83,14 @@ pub(crate) async fn eradicate(
     };
     match synthesizer.synthesize(request).await {
         Ok(Synthesis::Covered { id, version }) => Input::Adopted(Adopted { id, version }),
-        Ok(Synthesis::Proposed(proposal)) => adopt(ports, incident.id(), proposal).await,
+        Ok(Synthesis::Proposed(proposal)) => {
+            adopt(ports, incident.id(), &rule.name, proposal).await
+        }
         Err(error) => Input::SynthesisFailed(error.to_string()),
     }
 }
 
-async fn adopt(ports: &Ports, incident: &IncidentId, proposal: Proposal) -> Input {
+async fn adopt(ports: &Ports, incident: &IncidentId, rule: &RuleName, proposal: Proposal) -> Input {
     // What cannot be read back would stop every later session from starting.
     for text in std::iter::once(&proposal.text).chain(&proposal.wider) {
         if let Err(why) = ports.rules.rule(text) {
@@ -104,6 +106,7 @@ async fn adopt(ports: &Ports, incident: &IncidentId, proposal: Proposal) -> Inpu
         version: proposal.replaces.unwrap_or(0) + 1,
         text: proposal.text,
         mode: Mode::Enforce,
+        rule: Some(rule.clone()),
         wider: proposal.wider,
         tried: Some(proposal.tried),
         provenance,

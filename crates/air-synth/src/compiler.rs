@@ -201,7 +201,10 @@ impl Compiler {
         };
         let known = |form: &Form| enforced.iter().any(|it| it.condition == form.condition);
         let form = candidates.into_iter().find(|form| !known(form) && may_be(form))?;
-        Some(rule_text(&case.request, name, &[form]))
+        // It includes what is enforced.
+        let mut forms = vec![form];
+        forms.extend(enforced.iter().cloned());
+        Some(rule_text(&case.request, name, &forms))
     }
 
     /// What can be said of the call where no operation explains the incident.
@@ -307,10 +310,11 @@ fn covering<'a>(request: &SynthesisRequest<'a>) -> Option<&'a Guardrail> {
 
 /// The guardrail in force that earlier incidents of the same rule gave, if no person has changed it.
 fn predecessor<'a>(request: &SynthesisRequest<'a>) -> Option<&'a Guardrail> {
-    let start = format!("{}.", request.rule.name);
     request.existing.iter().find(|it| {
-        let of_the_rule = || merge::name(&it.text).is_some_and(|name| name.starts_with(&start));
-        it.mode == Mode::Enforce && it.provenance.is_learned() && of_the_rule()
+        let of_the_rule = it.rule.as_ref() == Some(&request.rule.name);
+        // One that is full stays as it is, and another one goes on.
+        let has_place = || merge::forms(&it.text).len() < merge::MOST_FORMS;
+        it.mode == Mode::Enforce && it.provenance.is_learned() && of_the_rule && has_place()
     })
 }
 
@@ -353,12 +357,8 @@ fn rule_text(request: &SynthesisRequest<'_>, name: &str, forms: &[Form]) -> Stri
     let (rule, incident) = (request.rule, request.incident.id());
     let severity = rule.severity.keyword();
     let (condition, trigger) = merge::join(forms, &request.step.proposed.call.tool);
-    let mut said: Vec<&str> = Vec::new();
-    for form in forms.iter().filter(|form| !form.said.is_empty()) {
-        if !said.contains(&form.said.as_str()) {
-            said.push(&form.said);
-        }
-    }
+    let told = forms.iter().map(|form| form.said.as_str());
+    let said: Vec<&str> = told.filter(|said| !said.is_empty()).collect();
     format!(
         "rule @{name}\ntrigger {trigger}\nseverity {severity}\nfrom incident {incident}\n\
          decide {condition}\ncheck\n  the step {}, as in incident {incident}.\nblock\nend\n",

@@ -5,8 +5,8 @@ use air_lang::expr;
 
 use crate::form::Form;
 
-/// Alternatives of one guardrail.
-const MOST_FORMS: usize = 8;
+/// A guardrail with so many alternatives is not added to.
+pub(crate) const MOST_FORMS: usize = 8;
 
 /// The name of the rule in `text`.
 pub(crate) fn name(text: &str) -> Option<String> {
@@ -21,12 +21,17 @@ pub(crate) fn forms(text: &str) -> Vec<Form> {
     let Decision::Decide(condition) = &rule.decision else { return Vec::new() };
     let said = rule.check.split_once("the step ").map_or("", |(_, said)| said);
     let said = said.rsplit_once(", as in incident").map_or(said, |(said, _)| said);
-    // Text was unindented when it was read.
-    let mut said = said.replace('\n', "\n  ");
-    expr::alternatives(condition.source())
-        .into_iter()
-        .map(|condition| Form::new(condition, std::mem::take(&mut said)))
-        .collect()
+    // Each form but that of the words is told, in order. Text was unindented when it was read.
+    let mut said = said.split(",\nor ").map(|said| said.replace('\n', "\n  "));
+    let alternatives = expr::alternatives(condition.source()).into_iter();
+    let form = |condition: String| {
+        let mut form = Form::new(condition, String::new());
+        if !is_in_words(&form) {
+            form.said = said.next().unwrap_or_default();
+        }
+        form
+    };
+    alternatives.map(form).collect()
 }
 
 /// As few forms as every one of `harms` fits that fits any of `all`. Forms further in front are
@@ -59,8 +64,6 @@ pub(crate) fn cover(all: Vec<Form>, harms: &[&Facts]) -> Vec<Form> {
         chosen.push(form);
     }
     chosen.extend(kept);
-    // The last ones answer the oldest incidents.
-    chosen.truncate(MOST_FORMS);
     chosen
 }
 

@@ -137,7 +137,12 @@ pub(crate) fn pattern(
         }
         Width::Class => {
             let directory = directory(things)?;
-            terms.push(format!("under({target}, {})", quoted(&directory)));
+            let mut within = format!("under({target}, {})", quoted(&directory));
+            // Paths are as written: relative ones begin in the workspace.
+            if let Some(relative) = directory.strip_prefix("/workspace/") {
+                within = format!("({within} || under({target}, {}))", quoted(relative));
+            }
+            terms.push(within);
             let said = format!("what is below `{}`", crate::candidate::shown(&directory));
             literals.push(directory);
             said

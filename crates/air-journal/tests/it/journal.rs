@@ -159,6 +159,7 @@ fn an_erased_payload_leaves_the_chain_whole_and_no_trace() {
 
 fn guardrail(version: u32, text: &str) -> Guardrail {
     Guardrail {
+        rule: None,
         wider: None,
         tried: None,
         id: GuardrailId::from("g"),

@@ -18,6 +18,7 @@ fn guardrails() -> Vec<Guardrail> {
         r#"labels(args.path).exists(l, l == "credential")"#,
     ];
     let guardrail = |(number, condition): (usize, &&str)| Guardrail {
+        rule: None,
         wider: None,
         tried: None,
         id: format!("g-{number}").as_str().into(),

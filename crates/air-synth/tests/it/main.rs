@@ -361,6 +361,7 @@ fn one_guardrail_is_enough() {
         version: 1,
         text: text.into(),
         mode,
+        rule: None,
         wider: None,
         tried: None,
         provenance: Provenance::Authored { by: "me".into() },

@@ -23,6 +23,7 @@ fn version(version: u32, text: &str, mode: Mode) -> Guardrail {
         version,
         text: text.to_owned(),
         mode,
+        rule: None,
         wider: None,
         tried: None,
         provenance: Provenance::Authored { by: "a person".into() },

@@ -142,10 +142,11 @@ fn a_second_incident_refines_the_guardrail_of_the_first() {
     assert!(matches!(refined.provenance, Provenance::Refined { replaces: 1, incident: Some(_) }));
     assert_eq!(
         condition(&refined),
-        r#"code.operations.exists(o, o.activity == "file.delete" && under(o.target, "/workspace/data"))"#
+        r#"code.operations.exists(o, o.activity == "file.delete" && (under(o.target, "/workspace/data") || under(o.target, "data")))"#
     );
     let c = gone("/workspace/data/deep/c.csv");
     assert_eq!(agent.does("import os\nos.remove('/workspace/data/deep/c.csv')", &c), Came::Refused);
+    assert_eq!(agent.does("import os\nos.remove('data/d.csv')", &[]), Came::Refused);
     assert_eq!(agent.does("import os\nos.remove('/workspace/notes.txt')", &[]), Came::Benign);
     // The first version is still there, and both are readable.
     let history = block_on(agent.stage.store.history(&refined.id)).expect("readable");
@@ -217,4 +218,21 @@ fn a_wider_form_that_foretold_two_incidents_is_enforced() {
         learned.text
     );
     assert_eq!(agent.does("import os\nos.chown('/elsewhere', 0, 0)", &[]), Came::Refused);
+}
+
+#[test]
+fn whatever_was_learned_stays_refused_after_many_incidents() {
+    let mut agent = Agent::new(OWNED);
+    let chown = |path: &str| format!("import os\nos.chown('{path}', 0, 0)");
+    // Ordinary work that a wider form would refuse: each incident stands for itself.
+    assert_eq!(agent.does(&chown("/elsewhere/x"), &[]), Came::Benign);
+    for number in 0..12 {
+        let path = format!("/srv-{number}/f");
+        let owned = [(path.as_str(), Change::Modified, &["owner"] as &[&str])];
+        assert_eq!(agent.does(&chown(&path), &owned), Came::Incident, "{path}");
+    }
+    for number in 0..12 {
+        assert_eq!(agent.does(&chown(&format!("/srv-{number}/f")), &[]), Came::Refused, "{number}");
+    }
+    assert!(agent.guardrails().len() <= 2, "{:#?}", agent.guardrails());
 }

@@ -150,13 +150,14 @@ fn learn(
     }
 }
 
-fn put(existing: &mut Vec<Guardrail>, proposal: Proposal) {
+fn put(existing: &mut Vec<Guardrail>, rule: &Rule, proposal: Proposal) {
     existing.retain(|guardrail| guardrail.id != proposal.id);
     existing.push(Guardrail {
         id: proposal.id,
         version: proposal.replaces.unwrap_or(0) + 1,
         text: proposal.text,
         mode: Mode::Enforce,
+        rule: Some(rule.name.clone()),
         wider: proposal.wider,
         tried: Some(proposal.tried),
         provenance: Provenance::Synthesized { incident: "i".into(), by: proposal.by },
@@ -243,7 +244,7 @@ fn measure(compiler: &Compiler, rule: &Rule, class: &Class, all: &mut Vec<Guardr
         }
         harms.extend(steps.last());
         if let Some(proposal) = learn(compiler, rule, &harms, &own) {
-            put(&mut own, proposal);
+            put(&mut own, rule, proposal);
         }
         if harms.len() == 1 {
             figures.first = refused(&own);
