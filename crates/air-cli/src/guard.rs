@@ -97,6 +97,13 @@ pub fn open(context: &mut Context<'_>, target: &Target) -> Result<Air, CliError>
         });
     }
     settings.rules = load_rules(context, &paths)?;
+    if settings.rules.is_empty() {
+        return Err(CliError::Usage {
+            what: "the rule files hold no rule: nothing would be detected".to_owned(),
+            hint: "`airctl check` says what is in them; `airctl init` writes rules to start from"
+                .to_owned(),
+        });
+    }
     Ok(Air::open(settings, context.config.label_table()?)?)
 }
 

@@ -217,14 +217,14 @@ impl Teller<'_, '_> {
 
     fn notes(&mut self, number: usize, notes: &[FindingRecord]) -> Result<(), CliError> {
         for note in notes {
-            let why = match &note.verdict.outcome {
-                Outcome::Undetermined(why) => why.as_ref(),
-                Outcome::Satisfied | Outcome::Unsatisfied => "it warns",
+            let (stage, why) = match &note.verdict.outcome {
+                Outcome::Undetermined(why) => ("undecided", why.as_ref()),
+                Outcome::Satisfied | Outcome::Unsatisfied => ("warned", "it holds, and warns only"),
             };
             if self.json() {
                 self.context.json(&Line::Note { step: number, rule: note.rule.as_str(), why })?;
             } else {
-                self.stage("undecided", &format!("@{}: {why}", note.rule))?;
+                self.stage(stage, &format!("@{}: {why}", note.rule))?;
             }
         }
         Ok(())

@@ -219,19 +219,20 @@ fn variable_label(name: &str) -> Option<&'static str> {
     const ANYWHERE: [&str; 5] = ["SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"];
     const WORDS: [&str; 5] = ["KEY", "KEYS", "TOKEN", "AUTH", "PWD"];
     // Written together with the word before: `ACCESSKEY`, `AUTHTOKEN`.
-    const ENDS: [&str; 5] = ["APIKEY", "ACCESSKEY", "PRIVATEKEY", "SIGNINGKEY", "TOKEN"];
+    const ENDS: [&str; 6] = ["APIKEY", "ACCESSKEY", "PRIVATEKEY", "SIGNINGKEY", "SSHKEY", "TOKEN"];
     let name = name.to_ascii_uppercase();
     let words = || name.split(|c: char| !c.is_ascii_alphanumeric());
     if name == "*" {
         Some("whole-environment")
-    } else if matches!(&*name, "SSH_AUTH_SOCK" | "PWD" | "OLDPWD")
-        || words().any(|word| word == "PUBLIC")
-    {
+    } else if matches!(&*name, "SSH_AUTH_SOCK" | "PWD" | "OLDPWD") {
         None
     } else {
+        // A public key is none; a secret of something public is one.
         let secret = ANYWHERE.iter().any(|word| name.contains(word))
-            || words()
-                .any(|word| WORDS.contains(&word) || ENDS.iter().any(|end| word.ends_with(end)));
+            || !words().any(|word| word == "PUBLIC")
+                && words().any(|word| {
+                    WORDS.contains(&word) || ENDS.iter().any(|end| word.ends_with(end))
+                });
         secret.then_some("credential")
     }
 }

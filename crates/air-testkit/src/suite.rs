@@ -225,6 +225,13 @@ impl Suite<'_, '_> {
         match (script, expected) {
             (None, None) if !rows.is_empty() => {
                 let (texts, rules) = rules(texts)?;
+                for row in &rows {
+                    let known = |name: &RuleName| rules.iter().any(|rule| rule.name == *name);
+                    if let Some(name) = row.by.iter().find(|name| !known(name)) {
+                        let message = format!("no rule of this case is named `@{name}`");
+                        return Err(SuiteError { line: row.line, message });
+                    }
+                }
                 self.cases.extend(rows.into_iter().map(|row| Case {
                     name: format!("{name}: {}", row.name),
                     line: row.line,
