@@ -24,8 +24,9 @@ const MOST_TEXT: usize = 4 << 20;
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     held: HashMap<Place, (u64, Held)>,
-    /// When places were written, oldest first; what is not so any more is skipped.
-    order: VecDeque<(u64, Place)>,
+    /// When places were written, oldest first; what is not so any more is skipped. Those of which no
+    /// more than a text is known are apart: without it nothing is missed.
+    order: [VecDeque<(u64, Place)>; 2],
     writes: u64,
     text: usize,
     forgotten: bool,
@@ -35,6 +36,11 @@ impl Memory {
     /// What is at that place, as far as is known.
     pub fn held(&self, place: &Place) -> Option<&Held> {
         self.held.get(place).map(|(_, held)| held)
+    }
+
+    /// Whether something that would tell where contents come from is missing.
+    pub fn forgets(&self) -> bool {
+        self.forgotten
     }
 
     /// Something is missing from now on.
@@ -89,20 +95,27 @@ impl Memory {
         }
         self.text += held.text.as_ref().map_or(0, String::len);
         self.writes += 1;
-        self.order.push_back((self.writes, place.clone()));
+        let kind = usize::from(!held.is_text());
+        let [texts, others] = &mut self.order;
+        (if held.is_text() { texts } else { others }).push_back((self.writes, place.clone()));
         self.held.insert(place, (self.writes, held));
         while self.held.len() > MOST_PLACES || self.text > MOST_TEXT {
-            let Some((written, oldest)) = self.order.pop_front() else { break };
+            let [texts, others] = &mut self.order;
+            let Some((written, oldest)) = texts.pop_front().or_else(|| others.pop_front()) else {
+                break;
+            };
             // It may have been written again since, or be gone.
-            let is_last = self.held.get(&oldest).is_some_and(|(last, _)| *last == written);
-            if is_last && self.remove(&oldest) {
-                self.forgotten = true;
+            let last = self.held.get(&oldest).filter(|(last, _)| *last == written);
+            let is_text = last.map(|(_, held)| held.is_text());
+            if is_text.is_some() && self.remove(&oldest) {
+                self.forgotten |= is_text == Some(false);
             }
         }
         // As many writes pass before this is needed again, so that each costs the same.
-        if self.order.len() > 2 * MOST_PLACES {
-            let held = &self.held;
-            self.order.retain(|(at, place)| held.get(place).is_some_and(|(last, _)| last == at));
+        let held = &self.held;
+        if let Some(order) = self.order.get_mut(kind).filter(|order| order.len() > 2 * MOST_PLACES)
+        {
+            order.retain(|(at, place)| held.get(place).is_some_and(|(last, _)| last == at));
         }
     }
 

@@ -160,6 +160,11 @@ impl Held {
         both
     }
 
+    /// Whether no more than a text is known of it.
+    pub fn is_text(&self) -> bool {
+        self.names.is_empty() && self.sources.is_empty() && !self.perhaps
+    }
+
     /// Whether nothing is known of it.
     pub fn is_empty(&self) -> bool {
         self.text.is_none() && self.names.is_empty() && self.sources.is_empty() && !self.perhaps

@@ -240,6 +240,11 @@ pub trait Surroundings: Send + Sync {
 
     /// What earlier steps put there; nothing, as far as is known.
     fn held(&self, place: &Place) -> Option<Held>;
+
+    /// Whether some of what earlier steps left is not known any more.
+    fn forgets(&self) -> bool {
+        false
+    }
 }
 
 /// No earlier step, and no file that can be read.

@@ -90,7 +90,6 @@ fn is_boundary(c: char) -> bool {
 }
 
 fn names_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
     const ENDS: [&str; 15] = [
         "password",
         "passwd",
@@ -109,6 +108,7 @@ fn names_secret(name: &str) -> bool {
         "bearer",
     ];
     const WHOLE: [&str; 5] = ["auth", "cookie", "pwd", "session", "sig"];
+    let name = name.to_ascii_lowercase();
     let ends = ENDS.iter().any(|part| name.ends_with(part));
     (ends || WHOLE.contains(&name.trim_start_matches('-'))) && !name.contains('/')
 }

@@ -83,6 +83,10 @@ impl<'a> Collector<'a> {
         if self.more_reasons > 0 {
             self.facts.incomplete.push(format!("{} more", self.more_reasons));
         }
+        if self.around.forgets() {
+            let why = "not all that earlier steps left is remembered";
+            self.facts.incomplete.push(why.to_owned());
+        }
         self.facts.leaves = self.left.into_iter().collect();
         self.facts
     }

@@ -134,6 +134,10 @@ impl Surroundings for Around<'_> {
         }
         self.memory.held(place).cloned()
     }
+
+    fn forgets(&self) -> bool {
+        self.memory.forgets()
+    }
 }
 
 impl Scene<'_> {
