@@ -150,6 +150,10 @@ fn sources_are_read(bench: &Bench) {
 fn what_a_call_runs_can_be_read() {
     at_each_tier(|bench| sources_are_read(&bench));
     let overlay = |config: &mut SandboxConfig| {
+        let overlay = Overlay::of(&config.session_dir);
+        for directory in [&overlay.upper, &overlay.work] {
+            std::fs::create_dir_all(directory).unwrap();
+        }
         config.overlay = Some(Overlay::of(&config.session_dir));
     };
     match Bench::try_with(Tier::T3, overlay) {
