@@ -15,6 +15,8 @@ mod lookup;
 mod lower;
 mod methods;
 mod network;
+mod recursion;
+mod sites;
 mod special;
 mod statement;
 mod table;
@@ -44,7 +46,9 @@ pub(crate) fn collect(source: &str, out: &mut Collector) {
     if let Some(codec) = other_encoding(source) {
         out.incomplete(format!("source is written in `{codec}`"));
     }
-    interpret::Interpreter::new(source, out).run();
+    // Python ends lines at each of these.
+    let lines = source.contains('\r').then(|| source.replace("\r\n", "\n").replace('\r', "\n"));
+    interpret::Interpreter::new(lines.as_deref().unwrap_or(source), out).run();
 }
 
 /// The encoding that one of the first two lines names, if it is another one.

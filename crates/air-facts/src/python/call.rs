@@ -63,6 +63,7 @@ pub(super) struct Site {
 
 impl Interpreter<'_, '_> {
     pub(super) fn call(&mut self, expr: &Expr, callee: &Expr, arguments: &[Argument]) -> Value {
+        self.follow(expr.at.end);
         let function = self.eval(callee);
         let given = self.given(arguments);
         let name = self.chain(callee);
@@ -249,30 +250,37 @@ impl Interpreter<'_, '_> {
     // --- what the source defines
 
     pub(super) fn function(&mut self, id: usize, given: Given, line: u32) -> Value {
-        let Some(function) = self.heap.functions.get_mut(id) else { return Value::unknown() };
+        let Some(function) = self.heap.functions.get(id) else { return Value::unknown() };
         let definition = Rc::clone(&function.definition);
-        let recursive = self.active.iter().filter(|active| **active == id).count() > 0;
-        if recursive || self.active.len() >= MOST_CALLS || self.depth < 8 {
+        let again = self.active.contains(&id);
+        if again || self.active.len() >= MOST_CALLS || self.depth < 8 {
+            let covered = again && self.is_covered(id, &given);
+            if !covered {
+                self.defer(id, &given, line);
+            }
             let mut from = Sources::default();
             given.values().for_each(|value| from.add(&self.heap.sources(value)));
             return Value::computed(from);
         }
+        let Some(function) = self.heap.functions.get_mut(id) else { return Value::unknown() };
         function.called = true;
         let (outer_scope, defaults) = (function.scope, function.defaults.clone());
         let scope = self.heap.scope(Some(outer_scope));
+        let passed = given.clone();
         self.parameters(&definition, &defaults, given, scope);
         let before = std::mem::replace(&mut self.scope, scope);
         let source = std::mem::replace(&mut self.source, Rc::clone(&definition.source));
         let loops = std::mem::take(&mut self.loops);
         self.active.push(id);
+        self.arguments.push(passed);
         self.returned.push(None);
         self.block(&definition.body);
         let returned = self.returned.pop().flatten();
         self.active.pop();
+        self.arguments.pop();
         self.loops = loops;
         self.source = source;
         self.scope = before;
-        let _ = line;
         returned.unwrap_or_else(|| Value::new(What::None))
     }
 
@@ -316,7 +324,7 @@ impl Interpreter<'_, '_> {
     /// Goes through a function that nothing here calls, with arguments that nothing is known of.
     pub(super) fn call_unknown(&mut self, id: usize) {
         let Some(function) = self.heap.functions.get(id) else { return };
-        let mut given = Given::default();
+        let mut given = Given { rest: Some(Sources::default()), ..Given::default() };
         let line = function.definition.line;
         if let Some(class) = function.class
             && !self.is_decorated(id, "staticmethod")

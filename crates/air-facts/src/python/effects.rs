@@ -137,6 +137,16 @@ impl Interpreter<'_, '_> {
                 result = Some(value);
             }
         }
+        // Whoever is given a function may call it; these are known to call it or not.
+        let calls = ["call", "each", "thread", "received", "special", "same", "print"];
+        let told = |effect: &Vec<&str>| effect.first().is_some_and(|word| calls.contains(word));
+        if name.contains('.') && !row.effects.iter().any(told) {
+            for value in given.values() {
+                if matches!(&value.what, What::Name(name) if table::may_harm(name)) {
+                    self.hand_on(value, site.line);
+                }
+            }
+        }
         result.unwrap_or_else(|| {
             let all = self.all_sources(&Value::computed(from.clone()), given);
             Value { what: What::Made(name.into()), from: all }

@@ -371,7 +371,9 @@ impl Interpreter<'_, '_> {
     /// What a loop over `value` goes through: each item, or one that stands for all that are left;
     /// and whether they are all known.
     pub(super) fn each_item(&mut self, value: &Value) -> (Vec<Value>, bool) {
-        if let Some(mut items) = self.items(value) {
+        // What is empty where a function is gone through may be filled by another.
+        let filled = |items: &Vec<Value>| !items.is_empty() || self.active.is_empty();
+        if let Some(mut items) = self.items(value).filter(filled) {
             if items.len() <= 4 * MOST_ITEMS {
                 return (items, true);
             }
@@ -462,5 +464,6 @@ impl Interpreter<'_, '_> {
 }
 
 fn literal(text: &Rc<str>, bytes: bool) -> Value {
-    Value::new(What::Text(Text { text: Rc::clone(text), known: true, bytes }))
+    // A letter that is written by its name is not known.
+    Value::new(What::Text(Text { text: Rc::clone(text), known: !text.contains(GAP), bytes }))
 }

@@ -21,6 +21,7 @@ pub(super) struct Fields {
     pub(super) definition: FieldId,
     pub(super) expression: FieldId,
     pub(super) function: FieldId,
+    pub(super) guard: FieldId,
     pub(super) key: FieldId,
     pub(super) left: FieldId,
     pub(super) module_name: FieldId,
@@ -28,9 +29,11 @@ pub(super) struct Fields {
     pub(super) object: FieldId,
     pub(super) operator: FieldId,
     pub(super) parameters: FieldId,
+    pub(super) return_type: FieldId,
     pub(super) right: FieldId,
-    pub(super) subject: FieldId,
     pub(super) superclasses: FieldId,
+    pub(super) type_of: FieldId,
+    pub(super) type_parameters: FieldId,
     pub(super) value: FieldId,
 }
 
@@ -50,6 +53,7 @@ pub(super) static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
         definition: id("definition"),
         expression: id("expression"),
         function: id("function"),
+        guard: id("guard"),
         key: id("key"),
         left: id("left"),
         module_name: id("module_name"),
@@ -57,9 +61,11 @@ pub(super) static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
         object: id("object"),
         operator: id("operator"),
         parameters: id("parameters"),
+        return_type: id("return_type"),
         right: id("right"),
-        subject: id("subject"),
         superclasses: id("superclasses"),
+        type_of: id("type"),
+        type_parameters: id("type_parameters"),
         value: id("value"),
     }
 });

@@ -13,7 +13,9 @@ use air_core::{
 
 use super::{
     ast::{self, Source},
+    call::Given,
     lower::Lowering,
+    sites::sites,
     table,
     value::{Heap, Sources, Text, Value, What},
 };
@@ -41,9 +43,14 @@ pub(super) struct Interpreter<'c, 'a> {
     pub(super) depth: usize,
     /// Functions that are being gone through.
     pub(super) active: Vec<usize>,
+    /// What each of them was given.
+    pub(super) arguments: Vec<Given>,
     /// What the functions return, innermost last.
     pub(super) returned: Vec<Option<Value>>,
     pub(super) loops: usize,
+    /// Calls that lie too deep, to be gone through once more at the end: what is called, with what,
+    /// on which line.
+    pub(super) deferred: Vec<(usize, Given, u32)>,
     /// Modules of which every name was imported.
     pub(super) wildcards: Vec<Rc<str>>,
     /// The directory that the source went to.
@@ -52,7 +59,9 @@ pub(super) struct Interpreter<'c, 'a> {
     pub(super) input: Sources,
     /// Where standard output goes, where the source has changed it.
     pub(super) output: Option<Place>,
-    stopped: bool,
+    /// Calls that were not gone through yet, in each source by where they end, with their lines.
+    pub(super) sites: Vec<(Source, HashMap<usize, u32>)>,
+    pub(super) stopped: bool,
 }
 
 impl<'c, 'a> Interpreter<'c, 'a> {
@@ -71,12 +80,15 @@ impl<'c, 'a> Interpreter<'c, 'a> {
             noted: HashSet::new(),
             depth,
             active: Vec::new(),
+            arguments: Vec::new(),
             returned: Vec::new(),
             loops: 0,
+            deferred: Vec::new(),
             wildcards: Vec::new(),
             directory: None,
             input: Sources::default(),
             output: None,
+            sites: Vec::new(),
             stopped: false,
         }
     }
@@ -99,6 +111,8 @@ impl<'c, 'a> Interpreter<'c, 'a> {
             }
             next += 1;
         }
+        self.go_on();
+        self.unfollowed();
         self.leave();
     }
 
@@ -118,6 +132,7 @@ impl<'c, 'a> Interpreter<'c, 'a> {
             self.out.incomplete_at(line, "nested too deeply");
         }
         drop(lowering);
+        self.sites.push((Rc::clone(source), sites(root)));
         drop(tree);
         let outer = std::mem::replace(&mut self.source, Rc::clone(source));
         let last = self.program(&body);
@@ -301,7 +316,8 @@ impl<'c, 'a> Interpreter<'c, 'a> {
         let mut names: Vec<(Rc<str>, Value)> =
             scope.names.iter().map(|(name, value)| (Rc::clone(name), value.clone())).collect();
         names.sort_by(|a, b| a.0.cmp(&b.0));
-        for (name, value) in names {
+        // What has a blank in its name is no variable.
+        for (name, value) in names.into_iter().filter(|(name, _)| !name.contains(' ')) {
             let held = self.held(&value);
             self.out.leave(Place::new(PlaceKind::Variable, &*name), held);
         }

@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::fields::FIELDS;
+use super::{fields::FIELDS, value::GAP};
 use crate::{escape, syntax::text};
 
 /// A part of a string literal.
@@ -10,6 +10,8 @@ pub(super) enum Piece<'t> {
     Text(String),
     /// The expression in braces.
     Value(Node<'t>),
+    /// The same, and the expressions that say how it is written.
+    Formatted(Vec<Node<'t>>),
 }
 
 /// The parts of the literal `node`, and whether it is bytes.
@@ -34,12 +36,29 @@ pub(super) fn pieces<'t>(node: Node<'t>, source: &str) -> Option<(Vec<Piece<'t>>
                 pieces.push(Piece::Text(content));
             }
             "interpolation" => {
-                pieces.extend(part.child_by_field_id(FIELDS.expression).map(Piece::Value));
+                let inner = expressions(part);
+                pieces.push(match inner.as_slice() {
+                    [only] => Piece::Value(*only),
+                    _ => Piece::Formatted(inner),
+                });
             }
             _ => {}
         }
     }
     Some((pieces, has(prefix, 'b')))
+}
+
+/// The expression of an interpolation, and those in its format.
+fn expressions(interpolation: Node<'_>) -> Vec<Node<'_>> {
+    let mut found: Vec<Node> = Vec::new();
+    let mut stack = vec![interpolation];
+    while let Some(node) = stack.pop() {
+        found.extend(node.child_by_field_id(FIELDS.expression));
+        let format = |part: &Node| matches!(part.kind(), "format_specifier" | "interpolation");
+        let format_expression = |part: &Node| format(part) || part.kind() == "format_expression";
+        stack.extend(node.named_children(&mut node.walk()).filter(format_expression));
+    }
+    found
 }
 
 /// An integer as written, if it is small.
@@ -67,6 +86,12 @@ fn unescape(text: &str, bytes: bool) -> String {
             break;
         };
         if escape == '\n' {
+            continue;
+        }
+        if escape == 'N' && !bytes && rest.peek() == Some(&'{') {
+            // The letter of that name: names are not known here.
+            while rest.next().is_some_and(|c| c != '}') {}
+            decoded.push_str(GAP);
             continue;
         }
         match escape::character(escape, &mut rest, !bytes) {

@@ -22,6 +22,11 @@ const LONGEST_NAME: usize = 160;
 const SEEN_THROUGH: [&str; 10] =
     ["os", "sys", "subprocess", "shutil", "socket", "builtins", "pathlib", "io", "posix", "urllib"];
 
+/// Modules that every other may have.
+const ANYWHERE: [&str; 6] = ["os", "sys", "subprocess", "shutil", "builtins", "posix"];
+/// Modules with one of their own under such a name.
+const OWN: [&str; 3] = ["asyncio", "anyio", "trio"];
+
 impl Interpreter<'_, '_> {
     pub(super) fn attribute(&mut self, object: &Value, name: &Rc<str>, line: u32) -> Value {
         if NAMES.contains(&&**name) {
@@ -35,6 +40,12 @@ impl Interpreter<'_, '_> {
             What::Any(options) => {
                 let options = Rc::clone(options);
                 Value::any(options.iter().map(|option| self.attribute(option, name, line)))
+            }
+            // Calling this is calling it.
+            What::Name(_) | What::Function(_) | What::Partial(_) | What::Method(_)
+                if &**name == "__call__" =>
+            {
+                object.clone()
             }
             What::Name(module) | What::Made(module) => {
                 if &**name == "__dict__" {
@@ -340,6 +351,11 @@ pub(super) fn written(text: &str) -> Text {
 pub(super) fn canonical(module: &str, name: &str) -> Rc<str> {
     if matches!(module, "builtins" | "__builtins__") {
         return Rc::from(name);
+    }
+    // Modules have those that they use themselves, under any name.
+    let plain = name.trim_start_matches('_');
+    if ANYWHERE.contains(&plain) && !OWN.contains(&module) && module != plain {
+        return Rc::from(plain);
     }
     if SEEN_THROUGH.contains(&name)
         && module != name

@@ -1,5 +1,6 @@
 //! From the parser's tree to ours. What does not parse is read as far as it does.
 
+mod aside;
 mod expression;
 
 use std::rc::Rc;
@@ -110,7 +111,9 @@ impl<'s, 't> Lowering<'s, 't> {
                 }
             }
             "function_definition" | "class_definition" | "decorated_definition" => {
-                push(self.definition(node));
+                self.beside(node, out);
+                let kind = self.definition(node);
+                out.push(Statement { kind, line: at });
             }
             "if_statement" => push(Action::Block(self.conditional(node))),
             "for_statement" => {
@@ -132,18 +135,7 @@ impl<'s, 't> Lowering<'s, 't> {
                 let items = items.into_iter().filter_map(|item| self.with_item(item)).collect();
                 push(Action::With(items, self.field(node, FIELDS.body)));
             }
-            "match_statement" => {
-                if let Some(subject) = self.child(node, FIELDS.subject) {
-                    push(Action::Value(subject));
-                }
-                let cases = node
-                    .child_by_field_id(FIELDS.body)
-                    .map(|inner| self.named(inner))
-                    .unwrap_or_default();
-                let cases =
-                    cases.into_iter().map(|case| self.field(case, FIELDS.consequence)).collect();
-                push(Action::Branches(cases));
-            }
+            "match_statement" => self.choice(node, out),
             "return_statement" => {
                 let value = node.named_child(0).map(|value| self.expr(value));
                 push(Action::Return(value));
@@ -171,11 +163,8 @@ impl<'s, 't> Lowering<'s, 't> {
                     push(Action::Exec(code));
                 }
             }
-            "pass_statement"
-            | "continue_statement"
-            | "future_import_statement"
-            | "type_alias_statement"
-            | "comment" => {}
+            "pass_statement" | "continue_statement" | "future_import_statement" | "comment" => {}
+            "type_alias_statement" => self.aside(node, out),
             // What is left in a part that does not parse is statements or expressions.
             "block" | "ERROR" => push(Action::Block(self.block(node))),
             _ => self.simple(node, out),
@@ -223,11 +212,18 @@ impl<'s, 't> Lowering<'s, 't> {
     fn attempt(&mut self, node: Node<'t>, out: &mut Vec<Statement>) {
         let mut handlers = vec![Vec::new()];
         let mut last = Vec::new();
+        let mut caught = Vec::new();
         let body = self.field(node, FIELDS.body);
         for clause in self.named(node) {
             let block = self.named(clause).into_iter().find(|part| part.kind() == "block");
             match clause.kind() {
                 "except_clause" | "except_group_clause" => {
+                    // Looked at once something has failed; the block comes after it.
+                    for part in self.named(clause) {
+                        if part.kind() != "block" {
+                            self.aside(part, &mut caught);
+                        }
+                    }
                     handlers.extend(block.map(|block| self.block(block)));
                 }
                 "else_clause" | "finally_clause" => {
@@ -240,6 +236,7 @@ impl<'s, 't> Lowering<'s, 't> {
         // What a body that fails has bound and what it has not are both possible afterwards.
         let kind =
             if handlers.len() > 1 { attempt_of(body, handlers, at) } else { Action::Block(body) };
+        out.extend(caught);
         out.push(Statement { kind, line: at });
         out.push(Statement { kind: Action::Block(last), line: at });
     }
@@ -261,6 +258,9 @@ impl<'s, 't> Lowering<'s, 't> {
                 let mut targets = Vec::new();
                 let mut inner = node;
                 while inner.kind() == "assignment" {
+                    if let Some(annotation) = inner.child_by_field_id(FIELDS.type_of) {
+                        self.aside(annotation, out);
+                    }
                     targets.extend(inner.child_by_field_id(FIELDS.left));
                     let Some(right) = inner.child_by_field_id(FIELDS.right) else { break };
                     inner = right;

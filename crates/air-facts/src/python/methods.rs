@@ -211,7 +211,16 @@ impl Interpreter<'_, '_> {
                 };
                 self.subscript(object, &at, site.line)
             }
-            "sort" | "remove" | "clear" | "discard" => Value::new(What::None),
+            "sort" => {
+                if let Some(key) = given.named("key").cloned() {
+                    let (items, _) = self.each_item(object);
+                    for item in items {
+                        self.apply(&key, Given::of(vec![item]), site.line);
+                    }
+                }
+                Value::new(What::None)
+            }
+            "remove" | "clear" | "discard" => Value::new(What::None),
             "index" | "count" => Value::unknown(),
             _ => {
                 self.hand_on_all(given, site.line);

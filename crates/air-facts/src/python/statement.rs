@@ -8,6 +8,7 @@ use super::{
     defects,
     interpret::Interpreter,
     lookup::canonical,
+    table,
     value::{Class, Function, Value, What},
 };
 
@@ -196,6 +197,9 @@ impl Interpreter<'_, '_> {
                     let made = self.apply(&by, given, decorator.line);
                     if matches!(made.what, What::Unknown | What::None) { value } else { made }
                 }
+                What::Name(ref name) if table::may_harm(name) => {
+                    self.apply(&by, Given::of(vec![value]), decorator.line)
+                }
                 _ => value,
             };
         }
@@ -241,7 +245,12 @@ impl Interpreter<'_, '_> {
                 let object = self.eval(object);
                 let key = match &**index {
                     ast::Index::At(key) => self.eval(key),
-                    ast::Index::Slice(_) => Value::unknown(),
+                    ast::Index::Slice(parts) => {
+                        parts.iter().flatten().for_each(|part| {
+                            self.eval(part);
+                        });
+                        Value::unknown()
+                    }
                 };
                 self.set_item(&object, &key, &value);
             }

@@ -88,6 +88,39 @@ pub(super) fn is_function(name: &str) -> bool {
     knows(name) || (name.contains('.') && last.starts_with(|c: char| c.is_lowercase()))
 }
 
+/// Effects that are none, or that call what they are given themselves.
+const HARMLESS: [&str; 22] = [
+    "call",
+    "clean",
+    "const",
+    "cwd",
+    "each",
+    "hash",
+    "home",
+    "input",
+    "join",
+    "make",
+    "names",
+    "path",
+    "print",
+    "received",
+    "same",
+    "special",
+    "stdio",
+    "text",
+    "thread",
+    "tmp",
+    "variables",
+    "load",
+];
+
+/// Whether calling `name` does something, whatever it is called with.
+pub(super) fn may_harm(name: &str) -> bool {
+    let runs = |effect: &Vec<&str>| *effect == ["special", "exec"];
+    let harms = |effect: &Vec<&str>| effect.first().is_some_and(|word| !HARMLESS.contains(word));
+    row(name).is_some_and(|row| row.effects.iter().any(|effect| harms(effect) || runs(effect)))
+}
+
 pub(super) fn is_module(name: &str) -> bool {
     TABLE.modules.contains(name)
 }

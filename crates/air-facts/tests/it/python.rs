@@ -149,7 +149,7 @@ fn ordinary_source_is_read_whole() {
         "{incomplete} of {} files are incomplete, {share} %; flows of labelled data: {labelled:?}",
         files.len()
     );
-    assert!(share <= 35, "{share} % of the library's files are incomplete");
+    assert!(share <= 40, "{share} % of the library's files are incomplete");
     assert!(100 * labelled.len() <= 3 * files.len(), "flows of labelled data in {labelled:?}");
 }
 

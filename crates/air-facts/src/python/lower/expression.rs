@@ -286,6 +286,10 @@ impl<'t> Lowering<'_, 't> {
                     }
                     (literal::Piece::Text(text), _) => pieces.push(Piece::Text(text.into())),
                     (literal::Piece::Value(node), _) => pieces.push(Piece::Value(self.expr(node))),
+                    (literal::Piece::Formatted(parts), _) => {
+                        let parts = parts.into_iter().map(|part| self.expr(part)).collect();
+                        pieces.push(Piece::Value(Self::made(node, Kind::Of(parts))));
+                    }
                 }
             }
         }
