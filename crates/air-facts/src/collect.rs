@@ -34,6 +34,10 @@ pub(crate) struct Collector<'a> {
     around: &'a dyn Surroundings,
     /// What the source has put where so far.
     left: BTreeMap<Place, Held>,
+    /// What each place that changes in a branch was before it, innermost last.
+    branches: Vec<Changed>,
+    /// The same since the source may have ended.
+    since_end: Option<Changed>,
     operations: HashSet<Operation>,
     flows: HashSet<Flow>,
     files: usize,
@@ -51,6 +55,9 @@ pub(crate) struct Collector<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Outer(Option<u32>);
 
+/// What places held before they changed.
+pub(crate) type Changed = BTreeMap<Place, Option<Held>>;
+
 /// The lists that name each item once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
@@ -67,6 +74,8 @@ impl<'a> Collector<'a> {
             facts: CodeFacts { language: Some(language.to_owned()), ..CodeFacts::default() },
             around,
             left: BTreeMap::new(),
+            branches: Vec::new(),
+            since_end: None,
             operations: HashSet::new(),
             flows: HashSet::new(),
             files: 0,
@@ -87,6 +96,7 @@ impl<'a> Collector<'a> {
             let why = "not all that earlier steps left is remembered";
             self.facts.incomplete.push(why.to_owned());
         }
+        self.end(None);
         self.facts.leaves = self.left.into_iter().collect();
         self.facts
     }
@@ -230,7 +240,52 @@ impl<'a> Collector<'a> {
         let perhaps = held.perhaps && self.left.get(&place).is_none_or(|left| left.perhaps);
         let mut held = before.then(held);
         held.perhaps = perhaps;
+        let before = self.left.get(&place);
+        for changed in self.branches.last_mut().into_iter().chain(&mut self.since_end) {
+            changed.entry(place.clone()).or_insert_with(|| before.cloned());
+        }
         self.left.insert(place, held);
+    }
+
+    /// What follows happens under a condition, until [`Self::join`].
+    pub(crate) fn branch(&mut self) {
+        self.branches.push(Changed::new());
+    }
+
+    /// What was left since [`Self::branch`] may not be there.
+    pub(crate) fn join(&mut self) {
+        let changed = self.branches.pop().unwrap_or_default();
+        self.doubt(changed);
+    }
+
+    /// The source may have ended here: what is left from here on may not be there.
+    pub(crate) fn may_end(&mut self) {
+        self.since_end.get_or_insert_default();
+    }
+
+    /// A source within starts, which may end by itself.
+    pub(crate) fn start(&mut self) -> Option<Changed> {
+        self.since_end.take()
+    }
+
+    /// A source within is read whole; `outer` is what [`Self::start`] gave.
+    pub(crate) fn end(&mut self, outer: Option<Changed>) {
+        let changed = std::mem::replace(&mut self.since_end, outer);
+        self.doubt(changed.unwrap_or_default());
+    }
+
+    fn doubt(&mut self, changed: Changed) {
+        for (place, before) in changed {
+            let Some(after) = self.left.get(&place).cloned() else { continue };
+            let perhaps = before.as_ref().is_none_or(|before| before.perhaps);
+            for outer in self.branches.last_mut().into_iter().chain(&mut self.since_end) {
+                outer.entry(place.clone()).or_insert_with(|| before.clone());
+            }
+            let before = before.or_else(|| self.around.held(&place)).unwrap_or_default();
+            let mut held = before.then(Held { perhaps: true, ..after });
+            held.perhaps = perhaps;
+            self.left.insert(place, held);
+        }
     }
 
     /// The text of a file that the source runs.
@@ -239,9 +294,12 @@ impl<'a> Collector<'a> {
     ///
     /// Why it is not known.
     pub(crate) fn file(&mut self, path: &str) -> Result<String, String> {
-        let written = self.held(&Place::new(PlaceKind::File, path)).and_then(|held| held.text);
-        if let Some(text) = written {
+        let place = Place::new(PlaceKind::File, path);
+        if let Some(text) = self.held(&place).and_then(|held| held.text) {
             return Ok(text);
+        }
+        if self.left.contains_key(&place) {
+            return Err("what is in it by then is not known".to_owned());
         }
         if self.files == MAX_FILES {
             return Err("more files are run than are read".to_owned());

@@ -29,6 +29,8 @@ mod state;
 mod system;
 mod table;
 mod tree;
+mod twice;
+mod visited;
 mod word;
 
 use air_core::{

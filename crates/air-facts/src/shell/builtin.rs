@@ -159,6 +159,7 @@ impl Shell {
     fn builtin(&mut self, name: &str, args: &[Word], at: u32, out: &mut Collector) -> Option<Data> {
         let options = Options::read(args, "");
         let first = args.first();
+        self.expanded_twice(name, args, &options, at, out);
         match name {
             "echo" => return Some(echo(args)),
             "printf" => return Some(self.printf(args)),

@@ -6,24 +6,50 @@ use brush_parser::ast::SourceLocation as _;
 use super::{
     lex::{self, Part, Within},
     parse::{Seen, UNCOUNTED, parsed},
+    visited::Visited,
 };
 
 /// Source within words is followed this deep.
 const MAX_DEPTH: usize = 12;
 
 pub(super) fn commands(program: &ast::Program) -> Vec<Seen> {
-    let mut census = Census { seen: Vec::new(), depth: 0, base: 0 };
+    let mut census =
+        Census { seen: Vec::new(), depth: 0, visited: None, missed: Vec::new(), line: 0 };
     census.program(program);
     census.seen
 }
 
-struct Census {
-    seen: Vec<Seen>,
-    depth: usize,
-    base: usize,
+/// The lines with commands that were not followed; functions apart.
+pub(super) fn missed(program: &ast::Program, visited: &Visited) -> Vec<u32> {
+    missing(visited, |census| census.program(program))
 }
 
-impl Census {
+/// The same of a function.
+pub(super) fn missed_in(body: &ast::FunctionBody, visited: &Visited) -> Vec<u32> {
+    missing(visited, |census| {
+        census.compound(&body.0);
+        census.redirects(body.1.as_ref());
+    })
+}
+
+fn missing(visited: &Visited, walk: impl FnOnce(&mut Census)) -> Vec<u32> {
+    let mut census =
+        Census { seen: Vec::new(), depth: 0, visited: Some(visited), missed: Vec::new(), line: 0 };
+    walk(&mut census);
+    census.missed
+}
+
+struct Census<'v> {
+    seen: Vec<Seen>,
+    depth: usize,
+    /// What was followed, where that is asked.
+    visited: Option<&'v Visited>,
+    missed: Vec<u32>,
+    /// The line of the outermost command.
+    line: u32,
+}
+
+impl Census<'_> {
     fn program(&mut self, program: &ast::Program) {
         program.complete_commands.iter().for_each(|list| self.list(list));
     }
@@ -49,12 +75,14 @@ impl Census {
                 self.compound(compound);
                 self.redirects(redirects.as_ref());
             }
+            // It is looked at where it is called.
+            ast::Command::Function(_) if self.visited.is_some() => {}
             ast::Command::Function(function) => {
                 self.compound(&function.body.0);
                 self.redirects(function.body.1.as_ref());
             }
             ast::Command::ExtendedTest(test, redirects) => {
-                let at = self.base + test.loc.start.line;
+                let at = test.loc.start.line;
                 self.seen.push(("[[".to_owned(), 0, u32::try_from(at).unwrap_or(u32::MAX)));
                 self.test(&test.expr);
                 self.redirects(redirects.as_ref());
@@ -79,6 +107,13 @@ impl Census {
     }
 
     fn simple(&mut self, simple: &ast::SimpleCommand) {
+        if self.depth == 0 {
+            let line = simple.location().map_or(1, |span| span.start.line);
+            self.line = u32::try_from(line).unwrap_or(u32::MAX);
+        }
+        if self.visited.is_some_and(|visited| !visited.has(simple)) {
+            self.missed.push(self.line);
+        }
         let mut words = 0;
         let items = simple.prefix.iter().flat_map(|prefix| &prefix.0);
         let after = simple.suffix.iter().flat_map(|suffix| &suffix.0);
@@ -106,7 +141,7 @@ impl Census {
             .count();
         if let Some(name) = &simple.word_or_name {
             self.word(&name.value, Within::Command);
-            let at = self.base + name.location().map_or(0, |span| span.start.line);
+            let at = name.location().map_or(0, |span| span.start.line);
             let count =
                 if UNCOUNTED.contains(&name.value.as_str()) { 0 } else { words + 1 - assigned };
             self.seen.push((name.value.clone(), count, u32::try_from(at).unwrap_or(u32::MAX)));
@@ -130,7 +165,10 @@ impl Census {
             C::ForClause(clause) => {
                 let values = clause.values.iter().flatten();
                 values.for_each(|word| self.word(&word.value, Within::Command));
-                self.list(&clause.body.list);
+                let dead = |visited: &Visited| visited.is_dead(&clause.body.list.to_string());
+                if !self.visited.is_some_and(dead) {
+                    self.list(&clause.body.list);
+                }
             }
             C::CaseClause(clause) => {
                 self.word(&clause.value.value, Within::Command);
@@ -188,7 +226,17 @@ impl Census {
         }
         for part in lex::parts(word, within).unwrap_or_default() {
             match part {
-                Part::Command { source, .. } | Part::Process { source, .. } => self.source(&source),
+                Part::Command { source, .. } => {
+                    let source = source.trim();
+                    // `$(< file)`.
+                    match source.strip_prefix('<').filter(|rest| !rest.starts_with(['<', '('])) {
+                        Some(file) if self.visited.is_some() => self.word(file, within),
+                        _ => self.source(source),
+                    }
+                }
+                Part::Process { source, .. } => self.source(&source),
+                Part::Parameter { body, .. }
+                    if self.visited.is_some_and(|visited| visited.is_dead(&body)) => {}
                 Part::Parameter { body, .. } | Part::Arithmetic(body) if body != word => {
                     self.word(&body, Within::Document);
                 }
@@ -199,6 +247,7 @@ impl Census {
 
     fn source(&mut self, source: &str) {
         if self.depth == MAX_DEPTH {
+            self.missed.push(self.line);
             return;
         }
         self.depth += 1;

@@ -8,10 +8,12 @@ use brush_parser::{
 };
 
 use super::{
-    defect,
+    census, defect,
     lex::Within,
     parse,
     state::{Channel, State},
+    twice,
+    visited::Visited,
     word::{Data, Word},
 };
 use crate::collect::Collector;
@@ -37,6 +39,7 @@ pub(super) struct Shell {
     pub(super) active: Vec<String>,
     /// Lines before the source that is being read, in the outermost one.
     pub(super) base: u32,
+    pub(super) visited: Visited,
     depth: usize,
     steps: usize,
 }
@@ -50,6 +53,7 @@ impl Shell {
             fifos: Vec::new(),
             active: Vec::new(),
             base: 0,
+            visited: Visited::default(),
             depth: 0,
             steps: 0,
         }
@@ -70,7 +74,12 @@ impl Shell {
     pub(super) fn source(&mut self, source: &str, out: &mut Collector) {
         if let Some(program) = parse::program(source, out) {
             parse::compare(source, &program, out);
+            let outer = out.start();
             self.program(&program, out);
+            out.end(outer);
+            for at in census::missed(&program, &self.visited) {
+                self.not_followed(at, out);
+            }
         } else {
             self.fallen_back(source, out);
         }
@@ -139,7 +148,13 @@ impl Shell {
             // What runs in the background changes nothing here, but what it leaves is left.
             let before =
                 matches!(separator, ast::SeparatorOperator::Async).then(|| self.state.clone());
+            if before.is_some() {
+                out.branch();
+            }
             self.pipeline(&item.first, out);
+            if !item.additional.is_empty() {
+                out.branch();
+            }
             for next in &item.additional {
                 match next {
                     ast::AndOr::And(pipeline) => {
@@ -162,7 +177,11 @@ impl Shell {
                     }
                 }
             }
+            if !item.additional.is_empty() {
+                out.join();
+            }
             if let Some(before) = before {
+                out.join();
                 self.state = before;
             }
         }
@@ -239,10 +258,25 @@ impl Shell {
         }
     }
 
+    fn not_followed(&self, line: u32, out: &mut Collector) {
+        let at = self.base.saturating_add(line.max(1));
+        out.incomplete_at(at, format!("a command in line {at} is not followed"));
+    }
+
+    /// Whether every command of a function that ran was followed.
+    pub(super) fn followed(&mut self, function: &ast::FunctionDefinition, out: &mut Collector) {
+        if self.visited.first(function) {
+            for at in census::missed_in(&function.body, &self.visited) {
+                self.not_followed(at, out);
+            }
+        }
+    }
+
     /// A word that is looked at only; what is within it runs.
     fn mentioned(&mut self, word: &ast::Word, at: u32, out: &mut Collector) {
         let word = self.word(&word.value, Within::Command, at, out);
         out.mention(word.as_written());
+        twice::subscript(&word, at, out);
     }
 
     pub(super) fn redirected(
@@ -302,9 +336,11 @@ impl Shell {
                     for pattern in &case.patterns {
                         self.mentioned(pattern, at, out);
                     }
+                    out.branch();
                     if let Some(list) = &case.cmd {
                         self.list(list, out);
                     }
+                    out.join();
                     after.join(&self.state);
                 }
                 self.state = after;
@@ -312,11 +348,14 @@ impl Shell {
             C::IfClause(clause) => {
                 self.list(&clause.condition, out);
                 let mut before = self.state.clone();
+                out.branch();
                 self.list(&clause.then, out);
+                out.join();
                 let mut after = self.state.clone();
                 let mut otherwise = false;
                 for clause in clause.elses.iter().flatten() {
                     self.state = before.clone();
+                    out.branch();
                     match &clause.condition {
                         Some(condition) => {
                             self.list(condition, out);
@@ -325,6 +364,7 @@ impl Shell {
                         None => otherwise = true,
                     }
                     self.list(&clause.body, out);
+                    out.join();
                     after.join(&self.state);
                 }
                 if !otherwise {
@@ -359,6 +399,7 @@ impl Shell {
 
     /// A body that runs any number of times: twice, so that what the first leaves is seen.
     fn turns(&mut self, body: &ast::CompoundList, out: &mut Collector) {
+        out.branch();
         for _ in 0..2 {
             let before = self.state.clone();
             self.list(body, out);
@@ -370,6 +411,7 @@ impl Shell {
                 break;
             }
         }
+        out.join();
     }
 
     fn each(&mut self, clause: &ast::ForClauseCommand, at: u32, out: &mut Collector) {
@@ -387,6 +429,15 @@ impl Shell {
         }
         let before = self.state.clone();
         let more = words.len() > MAX_TURNS;
+        let some = words.is_empty()
+            || words.iter().any(|word| word.text().is_none())
+            || defect::leaves_early(&clause.body.list);
+        if words.is_empty() {
+            self.visited.dead(clause.body.list.to_string());
+        }
+        if some {
+            out.branch();
+        }
         for word in words.iter().take(MAX_TURNS) {
             self.state.set(&clause.variable_name, word.clone());
             self.list(&clause.body.list, out);
@@ -397,6 +448,9 @@ impl Shell {
             self.list(&clause.body.list, out);
         }
         self.state.ended = false;
+        if some {
+            out.join();
+        }
         if defect::leaves_early(&clause.body.list) || words.is_empty() {
             self.state.join(&before);
         }

@@ -248,6 +248,14 @@ impl Shell {
         } else {
             Word::literal(expr)
         };
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        for name in expr.as_written().split(|c| !is_name(c)) {
+            for value in self.state.get(name).iter().flat_map(|variable| &variable.values) {
+                if value.text().is_some_and(|text| text.contains("$(") || text.contains('`')) {
+                    out.incomplete_at(at, format!("arithmetic runs what `{name}` holds"));
+                }
+            }
+        }
         let value = expr.text().and_then(|text| {
             arithmetic::value(text, &|name| {
                 self.state.get(name)?.values.first()?.text().map(ToOwned::to_owned)

@@ -68,7 +68,10 @@ impl Shell {
         at: u32,
         out: &mut Collector,
     ) -> (Option<Vec<Word>>, bool) {
-        let Some(variable) = found else { return (None, false) };
+        let Some(variable) = found else {
+            self.arithmetic(index.unwrap_or_default(), at, out);
+            return (None, false);
+        };
         match index {
             Some("@") => (Some(variable.values), true),
             Some("*") => (Some(variable.values), false),
@@ -103,6 +106,9 @@ impl Shell {
         at: u32,
         out: &mut Collector,
     ) -> Vec<Word> {
+        if operation.starts_with("@P") {
+            out.incomplete_at(at, format!("`${{{name}@P}}` runs what it holds"));
+        }
         let absent = unset(name);
         let operator = operation.trim_start_matches(':');
         let mut rest = operator.chars();
@@ -111,6 +117,12 @@ impl Shell {
             (Some('-' | '=' | '?'), Some(values))
                 if values.iter().any(|value| value.text() != Some("")) =>
             {
+                let runs = operation.contains("$(") || operation.contains('`');
+                if runs && values.iter().all(|value| value.text().is_some()) {
+                    self.visited.dead(rest.as_str().to_owned());
+                } else if runs {
+                    self.word(rest.as_str(), Within::Command, at, out);
+                }
                 values
             }
             (Some(kind @ ('-' | '=')), values) => {
@@ -142,7 +154,10 @@ impl Shell {
                     .is_some_and(|values| values.iter().any(|value| value.text() != Some("")));
                 vec![if is_set || self.is_environment(name) { other } else { Word::literal("") }]
             }
-            (_, None) => vec![absent],
+            (_, None) => {
+                self.word(operation, Within::Document, at, out);
+                vec![absent]
+            }
             (Some(_), Some(values)) => {
                 let operator = if operation.starts_with(':') { operation } else { operator };
                 values.iter().map(|value| self.changed(name, value, operator, at, out)).collect()
@@ -164,7 +179,10 @@ impl Shell {
     ) -> Word {
         let unknown =
             || Word::computed(format!("${{{name}}}")).from(value.sources().iter().cloned());
-        let Some(text) = value.text().map(ToOwned::to_owned) else { return unknown() };
+        let Some(text) = value.text().map(ToOwned::to_owned) else {
+            self.word(operation, Within::Document, at, out);
+            return unknown();
+        };
         let mut argument = |from: usize, shell: &mut Self| {
             let raw = operation.get(from..).unwrap_or_default();
             let word = shell.word(raw, Within::Command, at, out);

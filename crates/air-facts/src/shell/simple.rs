@@ -10,13 +10,18 @@ use super::{
     eval::Shell,
     lex::Within,
     state::{Channel, Variable},
+    twice,
     word::{Data, Word},
 };
 use crate::collect::Collector;
 
+/// Functions within themselves are followed this deep.
+const MAX_RECURSION: usize = 2;
+
 impl Shell {
     pub(super) fn simple(&mut self, simple: &ast::SimpleCommand, out: &mut Collector) {
         let at = self.at(simple.location());
+        self.visited.follow(simple);
         let channels = self.state.channels.clone();
         let mut words = Vec::new();
         let mut assigned = Vec::new();
@@ -152,7 +157,10 @@ impl Shell {
             }
             ast::AssignmentValue::Array(elements) => {
                 let mut values = Vec::new();
-                for (_, word) in elements {
+                for (key, word) in elements {
+                    if let Some(key) = key {
+                        self.word(&key.value, Within::Command, at, out);
+                    }
                     values.extend(self.words(&word.value, at, out));
                 }
                 values
@@ -160,6 +168,14 @@ impl Shell {
         };
         for value in &values {
             out.mention(value.as_written());
+        }
+        if let ast::AssignmentName::VariableName(name) = &assignment.name
+            && let Some(value) = values.first()
+        {
+            twice::hook(name, value, at, out);
+            if name == "HISTFILE" && matches!(value.as_written(), "" | "/dev/null") {
+                self.forgets(at, out);
+            }
         }
         let array = matches!(assignment.value, ast::AssignmentValue::Array(_));
         let mut variable = Variable { values, array };
@@ -182,6 +198,9 @@ impl Shell {
             ast::AssignmentName::ArrayElementName(name, index) => {
                 let mut before = self.state.get(name).cloned().unwrap_or_default();
                 before.array = true;
+                if index.contains(['$', '`']) {
+                    self.arithmetic(index, at, out);
+                }
                 let value = variable.values.pop().unwrap_or_default();
                 match index.trim().parse::<usize>() {
                     Ok(index) if index < before.values.len() => {
@@ -202,8 +221,14 @@ impl Shell {
     pub(super) fn call(&mut self, name: &str, args: &[Word], at: u32, out: &mut Collector) {
         let Some(function) = self.state.functions.get(name).cloned() else { return };
         defect::fork_bomb(name, &function.body.0, at, out);
-        if self.active.iter().any(|active| active == name) {
+        let depth = self.active.iter().filter(|active| *active == name).count();
+        // Once more, for what it changed meanwhile.
+        if depth > 1 && self.state.arguments.as_deref().is_some_and(|known| known == args) {
             return;
+        }
+        if depth > MAX_RECURSION {
+            return out
+                .incomplete_at(at, format!("`{name}` calls itself further than is followed"));
         }
         let before = self.state.arguments.replace(Rc::new(args.to_vec()));
         self.active.push(name.to_owned());
@@ -212,6 +237,9 @@ impl Shell {
         self.active.pop();
         self.state.ended = false;
         self.state.arguments = before;
+        if depth == 0 {
+            self.followed(&function, out);
+        }
     }
 
     /// `data` is written to standard output.
