@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use air_core::place::{Place, PlaceKind};
+
 use super::{
     ast::{self, Action, Argument, Expr, Kind, Statement},
     call::Given,
@@ -39,6 +41,11 @@ impl Interpreter<'_, '_> {
         match &statement.kind {
             Action::Value(value) => {
                 self.eval(value);
+            }
+            Action::Raise(value) => {
+                let value = self.eval(value);
+                let from = self.heap.sources(&value);
+                self.out.flow(from.places(), &Place::new(PlaceKind::Output, ""), line);
             }
             Action::Assign(target, value) => {
                 let value = self.eval(value);
@@ -96,9 +103,16 @@ impl Interpreter<'_, '_> {
                 let (each, whole) = self.each_item(&items);
                 self.loops += 1;
                 let again = !whole && self.loops <= TWICE;
-                for item in each.iter().chain(each.last().filter(|_| again)) {
-                    self.assign(target, item.clone());
-                    self.block(body);
+                let go = |this: &mut Self| {
+                    for item in each.iter().chain(each.last().filter(|_| again)) {
+                        this.assign(target, item.clone());
+                        this.block(body);
+                    }
+                };
+                if whole {
+                    go(self);
+                } else {
+                    self.perhaps(go);
                 }
                 self.loops -= 1;
             }
@@ -109,8 +123,10 @@ impl Interpreter<'_, '_> {
                 }
                 self.loops += 1;
                 let times = if self.loops <= TWICE { 2 } else { 1 };
-                for _ in 0..times {
-                    self.block(body);
+                let go = |this: &mut Self| (0..times).for_each(|_| this.block(body));
+                match test.kind {
+                    Kind::Bool(true) | Kind::Number(_) => go(self),
+                    _ => self.perhaps(go),
                 }
                 self.loops -= 1;
             }
