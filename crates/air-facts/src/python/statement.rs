@@ -68,7 +68,7 @@ impl Interpreter<'_, '_> {
                 self.assign(target, after);
             }
             Action::Import(path, alias) => {
-                self.out.import(path);
+                self.import(path, line);
                 let head = path.split('.').next().unwrap_or(path);
                 let (name, to) = match alias {
                     Some(alias) => (Rc::clone(alias), Rc::clone(path)),
@@ -77,7 +77,7 @@ impl Interpreter<'_, '_> {
                 self.bind(&name, Value::name(canonical("builtins", &to)));
             }
             Action::ImportFrom(path, item, alias) => {
-                self.out.import(path);
+                self.import(path, line);
                 let whole: Rc<str> = if path.ends_with('.') {
                     format!("{path}{item}").into()
                 } else {
@@ -87,7 +87,7 @@ impl Interpreter<'_, '_> {
                 self.bind(name, Value::name(whole));
             }
             Action::ImportAll(path) => {
-                self.out.import(path);
+                self.import(path, line);
                 let why = format!("`from {path} import *` hides where names come from");
                 self.out.incomplete_at(line, why);
                 self.wildcards.push(Rc::clone(path));
@@ -164,6 +164,23 @@ impl Interpreter<'_, '_> {
                 let code = self.eval(code);
                 let exec = Value::name("exec");
                 self.apply(&exec, Given::of(vec![code]), line);
+            }
+        }
+    }
+
+    /// A module that was written before is read; what is used of it is not followed.
+    fn import(&mut self, path: &str, line: u32) {
+        self.out.import(path);
+        let file = path.trim_start_matches('.').replace('.', "/");
+        for file in [format!("{file}.py"), format!("./{file}.py"), format!("{file}/__init__.py")] {
+            let place = Self::file(&file);
+            if self.out.held(&place).is_none() {
+                continue;
+            }
+            let why = format!("`{file}` was written and is imported");
+            self.out.incomplete_at(line, why);
+            if let Ok(source) = self.out.file(&file) {
+                self.out.nested(line, |out| super::collect(&source, out));
             }
         }
     }
