@@ -24,6 +24,11 @@ impl Interpreter<'_, '_> {
         });
     }
 
+    /// The source ends here, if it comes here.
+    pub(super) fn end(&mut self) {
+        self.may_end |= self.conditions > 0 && self.active.is_empty();
+    }
+
     fn ways(&mut self, count: usize, mut go: impl FnMut(&mut Self, usize)) {
         // What functions bound that were called on the way is out of sight again.
         let scopes = self.heap.scopes.len();

@@ -319,12 +319,7 @@ impl Interpreter<'_, '_> {
                 let why = format!("`{}` runs code from elsewhere", call.name);
                 self.out.incomplete_at(call.line, why);
             }
-            "fromdata" => {
-                let why = format!("`{}` makes code from data", call.name);
-                self.out.incomplete_at(call.line, why);
-                let from = self.all_sources(&Value::unknown(), call.given);
-                self.out.flow(from.places(), &Place::new(PlaceKind::Code, ""), call.line);
-            }
+            "fromdata" => self.makes_code(call),
             "special" => return self.special(first, call),
             "connect" | "http" | "request" | "fetch" | "dial" | "pairdial" | "redial" | "send"
             | "sendto" | "sendfile" | "upload" | "receive" | "received" | "bind" | "listening"
@@ -334,6 +329,13 @@ impl Interpreter<'_, '_> {
             _ => return self.on_files(word, parameters, call),
         }
         None
+    }
+
+    pub(super) fn makes_code(&mut self, call: &Call) {
+        let why = format!("`{}` makes code from data", call.name);
+        self.out.incomplete_at(call.line, why);
+        let from = self.all_sources(&Value::unknown(), call.given);
+        self.run_code(&from, call.line);
     }
 
     /// `print(…, file=…)` goes where the file is.
@@ -436,7 +438,7 @@ impl Interpreter<'_, '_> {
             };
             let Some(place) = object.place.clone() else { continue };
             let held = Held {
-                perhaps: self.conditions > 0,
+                perhaps: self.conditions > 0 || self.may_end,
                 text: object.written.clone(),
                 names: Vec::new(),
                 sources: self.out.origins(object.from.places()),
@@ -451,7 +453,7 @@ impl Interpreter<'_, '_> {
     /// What a file is now: that text, from there.
     pub(super) fn leave_file(&mut self, path: &str, text: Option<String>, from: &Sources) {
         let sources = self.out.origins(from.places());
-        let perhaps = self.conditions > 0;
+        let perhaps = self.conditions > 0 || self.may_end;
         self.out.leave(Self::file(path), Held { text, sources, perhaps, ..Held::default() });
     }
 }

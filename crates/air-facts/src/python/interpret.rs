@@ -63,6 +63,9 @@ pub(super) struct Interpreter<'c, 'a> {
     pub(super) output: Option<Place>,
     /// Calls that were not gone through yet, in each source by where they end, with their lines.
     pub(super) sites: Vec<(Source, HashMap<usize, u32>)>,
+    /// The source may have ended before, and what it has bound since.
+    pub(super) may_end: bool,
+    late: HashSet<Rc<str>>,
     pub(super) stopped: bool,
 }
 
@@ -92,6 +95,8 @@ impl<'c, 'a> Interpreter<'c, 'a> {
             input: Sources::default(),
             output: None,
             sites: Vec::new(),
+            may_end: false,
+            late: HashSet::new(),
             stopped: false,
         }
     }
@@ -227,6 +232,9 @@ impl<'c, 'a> Interpreter<'c, 'a> {
 
     pub(super) fn bind_in(&mut self, scope: usize, name: &Rc<str>, value: Value) {
         let Some(names) = self.heap.scopes.get_mut(scope) else { return };
+        if self.may_end && scope == self.module {
+            self.late.insert(Rc::clone(name));
+        }
         let before = names.names.insert(Rc::clone(name), value);
         self.trail.push((scope, Rc::clone(name), before));
     }
@@ -281,7 +289,8 @@ impl<'c, 'a> Interpreter<'c, 'a> {
         names.sort_by(|a, b| a.0.cmp(&b.0));
         // What has a blank in its name is no variable.
         for (name, value) in names.into_iter().filter(|(name, _)| !name.contains(' ')) {
-            let held = self.held(&value);
+            let mut held = self.held(&value);
+            held.perhaps |= self.late.contains(&name);
             self.out.leave(Place::new(PlaceKind::Variable, &*name), held);
         }
     }

@@ -43,6 +43,7 @@ impl Interpreter<'_, '_> {
                 self.eval(value);
             }
             Action::Raise(value) => {
+                self.end();
                 let value = self.eval(value);
                 let from = self.heap.sources(&value);
                 self.out.flow(from.places(), &Place::new(PlaceKind::Output, ""), line);

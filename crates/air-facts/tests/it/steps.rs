@@ -124,6 +124,12 @@ fn what_may_not_be_overwritten_is_still_there() {
         check(&["x = open('.env').read()", between, sent], expected);
         check(&[&format!("x = open('.env').read()\n{between}\n{sent}")], expected);
     }
+    let ended = "import sys\nif c:\n    sys.exit()\nx = 'clean'";
+    let mut session = Session::default();
+    session.0.extend(crate::python("x = open('.env').read()").leaves);
+    let facts = air_facts::python::read(ended, &session);
+    let left = facts.leaves.iter().find(|(place, _)| place.name == "x").map(|(_, held)| held);
+    assert!(left.is_some_and(|held| held.perhaps && !held.sources.is_empty()), "{left:?}");
     let steps = ["x = open('.env').read()", "x = 'clean'", sent];
     let facts = last(&steps);
     assert!(facts.flows.iter().all(|flow| flow.source.name != ".env"), "{facts:#?}");
