@@ -2,6 +2,7 @@
 
 mod ast;
 mod bound;
+mod branches;
 mod call;
 mod defects;
 mod effects;

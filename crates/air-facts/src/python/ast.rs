@@ -157,6 +157,8 @@ pub(super) enum Action {
     Global(Vec<Rc<str>>),
     /// One after the other.
     Block(Vec<Statement>),
+    /// Raises this, which shows it unless it is caught.
+    Raise(Expr),
     /// Leaves the loop or the program.
     Leave,
     /// `exec "code"` of old.

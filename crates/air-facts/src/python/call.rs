@@ -13,6 +13,9 @@ use crate::collect::{cap, computed};
 /// Calls within calls are followed this deep.
 const MOST_CALLS: usize = 10;
 
+/// Functions that end the program.
+const ENDS: [&str; 5] = ["sys.exit", "exit", "quit", "os._exit", "os.abort"];
+
 /// What a call passes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Given {
@@ -125,6 +128,9 @@ impl Interpreter<'_, '_> {
             }
             What::Name(name) => {
                 let name = Rc::clone(name);
+                if ENDS.contains(&&*name) {
+                    self.end();
+                }
                 self.note_call(site, &name);
                 self.library(&name, &callee.from, &given, site)
             }

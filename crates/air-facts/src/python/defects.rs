@@ -119,7 +119,9 @@ impl Body {
             match &statement.kind {
                 Action::Leave => self.leaves |= !inner,
                 Action::Return(_) => self.leaves = true,
-                Action::Value(value) | Action::Exec(value) => self.expr(value, 0),
+                Action::Value(value) | Action::Raise(value) | Action::Exec(value) => {
+                    self.expr(value, 0);
+                }
                 Action::Assign(target, value) => {
                     let doubled = match (&target.kind, &value.kind) {
                         (Kind::Name(name), Kind::Sum(parts)) => {

@@ -10,6 +10,7 @@ use super::{
     call::{Given, Site},
     interpret::Interpreter,
     lookup::VARIABLES,
+    network::signs_in,
     table,
     value::{GAP, Sources, Text, Value, What},
 };
@@ -23,6 +24,21 @@ pub(super) struct Call<'r> {
     pub(super) line: u32,
 }
 
+/// Functions that take the keys of a dictionary alone.
+const NAMES_ONLY: [&str; 11] = [
+    "sorted",
+    "list",
+    "tuple",
+    "set",
+    "frozenset",
+    "len",
+    "iter",
+    "enumerate",
+    "min",
+    "max",
+    "any",
+];
+
 impl Interpreter<'_, '_> {
     /// A function that the source does not define, by its name.
     pub(super) fn library(
@@ -32,6 +48,8 @@ impl Interpreter<'_, '_> {
         given: &Given,
         site: &Site,
     ) -> Value {
+        let names = NAMES_ONLY.contains(&name).then(|| Self::names_alone(given));
+        let given = names.as_ref().unwrap_or(given);
         self.environment_as_whole(given, site.line);
         if Self::is_applied_getter(name) {
             return self.getter(name, given, site.line);
@@ -85,7 +103,10 @@ impl Interpreter<'_, '_> {
         self.note_call(site, &whole);
         self.environment_as_whole(given, site.line);
         let Some(row) = table::row(&whole) else {
-            let from = self.all_sources(&Value::unknown(), given);
+            let mut from = self.all_sources(&Value::unknown(), given);
+            if name == "add_header" && given.positional.first().is_some_and(signs_in) {
+                from = from.without_variables();
+            }
             if let What::Object(id) = object.what
                 && let Some(object) = self.heap.objects.get_mut(id)
             {
@@ -109,6 +130,18 @@ impl Interpreter<'_, '_> {
         let bound = Bound::new(row, &with_object);
         let from = self.heap.sources(object);
         self.effects(&whole, row, bound, given, &from, site)
+    }
+
+    /// The names of the environment's variables in place of all of it.
+    fn names_alone(given: &Given) -> Given {
+        let mut given = given.clone();
+        for value in &mut given.positional {
+            if matches!(&value.what, What::Name(name) if &**name == VARIABLES) {
+                let names = Place::new(PlaceKind::Variable, VARIABLES);
+                *value = Value::computed(Sources::of(names));
+            }
+        }
+        given
     }
 
     /// The whole environment is given to a function.
@@ -286,12 +319,7 @@ impl Interpreter<'_, '_> {
                 let why = format!("`{}` runs code from elsewhere", call.name);
                 self.out.incomplete_at(call.line, why);
             }
-            "fromdata" => {
-                let why = format!("`{}` makes code from data", call.name);
-                self.out.incomplete_at(call.line, why);
-                let from = self.all_sources(&Value::unknown(), call.given);
-                self.out.flow(from.places(), &Place::new(PlaceKind::Code, ""), call.line);
-            }
+            "fromdata" => self.makes_code(call),
             "special" => return self.special(first, call),
             "connect" | "http" | "request" | "fetch" | "dial" | "pairdial" | "redial" | "send"
             | "sendto" | "sendfile" | "upload" | "receive" | "received" | "bind" | "listening"
@@ -301,6 +329,13 @@ impl Interpreter<'_, '_> {
             _ => return self.on_files(word, parameters, call),
         }
         None
+    }
+
+    pub(super) fn makes_code(&mut self, call: &Call) {
+        let why = format!("`{}` makes code from data", call.name);
+        self.out.incomplete_at(call.line, why);
+        let from = self.all_sources(&Value::unknown(), call.given);
+        self.run_code(&from, call.line);
     }
 
     /// `print(…, file=…)` goes where the file is.
@@ -403,7 +438,7 @@ impl Interpreter<'_, '_> {
             };
             let Some(place) = object.place.clone() else { continue };
             let held = Held {
-                perhaps: false,
+                perhaps: self.conditions > 0 || self.may_end,
                 text: object.written.clone(),
                 names: Vec::new(),
                 sources: self.out.origins(object.from.places()),
@@ -418,7 +453,8 @@ impl Interpreter<'_, '_> {
     /// What a file is now: that text, from there.
     pub(super) fn leave_file(&mut self, path: &str, text: Option<String>, from: &Sources) {
         let sources = self.out.origins(from.places());
-        self.out.leave(Self::file(path), Held { text, sources, ..Held::default() });
+        let perhaps = self.conditions > 0 || self.may_end;
+        self.out.leave(Self::file(path), Held { text, sources, perhaps, ..Held::default() });
     }
 }
 

@@ -7,6 +7,7 @@ use air_core::place::{Place, PlaceKind};
 use super::{
     ast::{Clause, Comprehension, Expr, Index, Kind, Piece},
     interpret::Interpreter,
+    lookup::VARIABLES,
     text,
     value::{Dict, Function, GAP, Sources, Text, Value, What},
 };
@@ -381,7 +382,12 @@ impl Interpreter<'_, '_> {
             items.push(Value::any(rest));
             return (items, false);
         }
-        let from = self.heap.sources(value);
+        let from = match &value.what {
+            What::Name(name) if &**name == VARIABLES => {
+                Sources::of(Place::new(PlaceKind::Variable, VARIABLES))
+            }
+            _ => self.heap.sources(value),
+        };
         let known: Vec<Value> = match &value.what {
             What::List(id) => {
                 self.heap.lists.get(*id).map(|list| list.items.clone()).unwrap_or_default()

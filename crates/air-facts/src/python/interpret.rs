@@ -37,7 +37,7 @@ pub(super) struct Interpreter<'c, 'a> {
     /// The names of the whole source.
     pub(super) module: usize,
     /// Bindings that were replaced since the innermost branch began.
-    trail: Vec<(usize, Rc<str>, Option<Value>)>,
+    pub(super) trail: Vec<(usize, Rc<str>, Option<Value>)>,
     /// Calls that are noted already, by place, name and arguments.
     noted: HashSet<u64>,
     pub(super) depth: usize,
@@ -48,6 +48,8 @@ pub(super) struct Interpreter<'c, 'a> {
     /// What the functions return, innermost last.
     pub(super) returned: Vec<Option<Value>>,
     pub(super) loops: usize,
+    /// Conditions that what is gone through is under.
+    pub(super) conditions: usize,
     /// Calls that lie too deep, to be gone through once more at the end: what is called, with what,
     /// on which line.
     pub(super) deferred: Vec<(usize, Given, u32)>,
@@ -61,6 +63,9 @@ pub(super) struct Interpreter<'c, 'a> {
     pub(super) output: Option<Place>,
     /// Calls that were not gone through yet, in each source by where they end, with their lines.
     pub(super) sites: Vec<(Source, HashMap<usize, u32>)>,
+    /// The source may have ended before, and what it has bound since.
+    pub(super) may_end: bool,
+    late: HashSet<Rc<str>>,
     pub(super) stopped: bool,
 }
 
@@ -83,12 +88,15 @@ impl<'c, 'a> Interpreter<'c, 'a> {
             arguments: Vec::new(),
             returned: Vec::new(),
             loops: 0,
+            conditions: 0,
             deferred: Vec::new(),
             wildcards: Vec::new(),
             directory: None,
             input: Sources::default(),
             output: None,
             sites: Vec::new(),
+            may_end: false,
+            late: HashSet::new(),
             stopped: false,
         }
     }
@@ -107,7 +115,7 @@ impl<'c, 'a> Interpreter<'c, 'a> {
         // Somebody else may call them, with whatever arguments.
         while next < self.heap.functions.len() && !self.stopped {
             if self.heap.functions.get(next).is_some_and(|function| !function.called) {
-                self.call_unknown(next);
+                self.perhaps(|this| this.call_unknown(next));
             }
             next += 1;
         }
@@ -224,48 +232,11 @@ impl<'c, 'a> Interpreter<'c, 'a> {
 
     pub(super) fn bind_in(&mut self, scope: usize, name: &Rc<str>, value: Value) {
         let Some(names) = self.heap.scopes.get_mut(scope) else { return };
+        if self.may_end && scope == self.module {
+            self.late.insert(Rc::clone(name));
+        }
         let before = names.names.insert(Rc::clone(name), value);
         self.trail.push((scope, Rc::clone(name), before));
-    }
-
-    /// Goes each of the ways from here; afterwards a name has any of the values that they gave it.
-    pub(super) fn branches(&mut self, ways: &[Vec<ast::Statement>]) {
-        // What functions bound that were called on the way is out of sight again.
-        let scopes = self.heap.scopes.len();
-        let mut ends: HashMap<(usize, Rc<str>), Vec<Value>> = HashMap::new();
-        let mut order = Vec::new();
-        for way in ways {
-            let start = self.trail.len();
-            self.block(way);
-            let mut seen: HashSet<(usize, Rc<str>)> = HashSet::new();
-            for (scope, name, before) in self.trail.split_off(start).into_iter().rev() {
-                if scope >= scopes {
-                    continue;
-                }
-                let Some(names) = self.heap.scopes.get_mut(scope) else { continue };
-                let end = match before {
-                    Some(before) => names.names.insert(Rc::clone(&name), before),
-                    None => names.names.remove(&name),
-                };
-                let key = (scope, name);
-                if seen.insert(key.clone())
-                    && let Some(end) = end
-                {
-                    let all = ends.entry(key.clone()).or_default();
-                    if all.is_empty() {
-                        order.push(key);
-                    }
-                    all.push(end);
-                }
-            }
-        }
-        for key in order {
-            let given = ends.remove(&key).unwrap_or_default();
-            let (scope, name) = key;
-            let before = self.heap.scopes.get(scope).and_then(|names| names.names.get(&name));
-            let before = before.filter(|_| given.len() < ways.len()).cloned();
-            self.bind_in(scope, &name, Value::any(before.into_iter().chain(given)));
-        }
     }
 
     // --- facts
@@ -318,7 +289,8 @@ impl<'c, 'a> Interpreter<'c, 'a> {
         names.sort_by(|a, b| a.0.cmp(&b.0));
         // What has a blank in its name is no variable.
         for (name, value) in names.into_iter().filter(|(name, _)| !name.contains(' ')) {
-            let held = self.held(&value);
+            let mut held = self.held(&value);
+            held.perhaps |= self.late.contains(&name);
             self.out.leave(Place::new(PlaceKind::Variable, &*name), held);
         }
     }
@@ -416,7 +388,7 @@ impl<'c, 'a> Interpreter<'c, 'a> {
         }
     }
 
-    fn restore(&mut self, held: &Held) -> Value {
+    pub(super) fn restore(&mut self, held: &Held) -> Value {
         let from = Sources::all(held.sources.clone());
         let text = held.text.as_deref();
         let first = held.names.first().map(String::as_str).unwrap_or_default();

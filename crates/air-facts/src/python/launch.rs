@@ -47,6 +47,13 @@ impl Interpreter<'_, '_> {
                         // What stands for the rest is some more words.
                         words.push(Value::computed(self.heap.sources(command)));
                     }
+                    // What is run, whatever it is called by.
+                    let executable = call.given.named("executable");
+                    if let (Some(first), Some(executable)) = (words.first_mut(), executable)
+                        && !matches!(executable.what, What::None)
+                    {
+                        *first = executable.clone();
+                    }
                     let from = self.heap.sources(command);
                     return self.launched(&words, &from, call);
                 }
@@ -87,6 +94,10 @@ impl Interpreter<'_, '_> {
         }
         // What is computed can be anything; what is around it is still worth reading.
         let source = text.text.replace(GAP, "${_}");
+        let source = match self.directory_of(call) {
+            Some(directory) => format!("cd {}\n{source}", quoted(&directory)),
+            None => source,
+        };
         let done = self.out.done();
         let input = self.input_of(call);
         let mut from = Vec::new();
@@ -106,9 +117,32 @@ impl Interpreter<'_, '_> {
         let input = self.input_of(call);
         let mut from = Vec::new();
         let (line, input) = (call.line, input.places());
-        self.out.nested(line, |out| from = shell::exec(&shown, input, line, out));
+        let known: Option<Vec<String>> = shown.iter().map(|word| word.text().map(quoted)).collect();
+        match (self.directory_of(call), known) {
+            (Some(directory), Some(known)) => {
+                let source = format!("cd {}\n{}", quoted(&directory), known.join(" "));
+                self.out.nested(line, |out| from = shell::run(&source, input, out));
+            }
+            (directory, _) => {
+                if directory.is_some() {
+                    self.out.incomplete_at(line, "a computed command runs in another directory");
+                }
+                self.out.nested(line, |out| from = shell::exec(&shown, input, line, out));
+            }
+        }
         let text: Vec<&str> = shown.iter().map(Word::as_written).collect();
         Some(self.finished(done, &text.join(" "), &from, call))
+    }
+
+    /// Where the command runs, if it is somewhere else.
+    fn directory_of(&self, call: &Call) -> Option<String> {
+        let given = call.given.named("cwd").filter(|given| !matches!(given.what, What::None));
+        match given {
+            Some(given) => self.paths(given).into_iter().next(),
+            None => self.directory.clone(),
+        }
+        .filter(|directory| directory != ".")
+        .map(|directory| directory.replace(GAP, "${_}"))
     }
 
     fn word(value: &Value) -> Word {
@@ -222,4 +256,12 @@ impl Interpreter<'_, '_> {
             _ => object,
         }
     }
+}
+
+/// As a word of the shell; what is computed stays so.
+fn quoted(word: &str) -> String {
+    if word.starts_with("${_}") {
+        return "\"${_}\"".to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }

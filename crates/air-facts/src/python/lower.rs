@@ -154,7 +154,7 @@ impl<'s, 't> Lowering<'s, 't> {
             "raise_statement" => {
                 for value in self.named(node) {
                     let value = self.expr(value);
-                    out.push(Statement { kind: Action::Value(value), line: at });
+                    out.push(Statement { kind: Action::Raise(value), line: at });
                 }
                 out.push(Statement { kind: Action::Leave, line: at });
             }

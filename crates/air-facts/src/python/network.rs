@@ -49,7 +49,7 @@ impl Interpreter<'_, '_> {
                 }
             }
             "http" => {
-                let sent = self.sources_of(&all);
+                let sent = self.sent(parameters, call);
                 let mut made = Vec::new();
                 let url = all.get(..1).unwrap_or_default().to_vec();
                 for address in self.addresses(&url) {
@@ -66,7 +66,7 @@ impl Interpreter<'_, '_> {
             "request" => {
                 let address = self.addresses(all.get(..1).unwrap_or_default());
                 let address = address.first().map_or(GAP, String::as_str);
-                let from = self.sources_of(&all);
+                let from = self.sent(parameters, call);
                 let request = self.heap.object(name, Some(Self::network(address)));
                 self.put_into(&request, &from);
                 return Some(request);
@@ -123,7 +123,10 @@ impl Interpreter<'_, '_> {
                     }
                     data.push(Value::computed(from));
                 }
-                let from = self.sources_of(&data);
+                let from = match word {
+                    "send" => self.sent(parameters.get(1..).unwrap_or_default(), call),
+                    _ => self.sources_of(&data),
+                };
                 for address in addresses {
                     if word == "sendto" {
                         self.operation(NetworkConnect, &address, name, line);
@@ -194,6 +197,35 @@ impl Interpreter<'_, '_> {
         None
     }
 
+    /// Where what is sent comes from. A token of the environment with which one signs in is how
+    /// services are used.
+    fn sent(&self, parameters: &[&str], call: &Call) -> Sources {
+        let mut from = Sources::default();
+        for name in parameters {
+            for value in call.bound.all(name) {
+                let all = self.heap.sources(value);
+                let dict = match &value.what {
+                    What::Dict(id) if *name == "headers" => self.heap.dicts.get(*id),
+                    _ => None,
+                };
+                match dict {
+                    Some(dict) => {
+                        from.add(&value.from);
+                        from.add(&dict.from);
+                        for (key, value) in &dict.items {
+                            let all = self.heap.sources(value);
+                            from.add(&if signs_in(key) { all.without_variables() } else { all });
+                            from.add(&self.heap.sources(key));
+                        }
+                    }
+                    None if *name == "auth" => from.add(&all.without_variables()),
+                    None => from.add(&all),
+                }
+            }
+        }
+        from
+    }
+
     pub(super) fn place_of(&self, object: &Value) -> Option<Place> {
         let What::Object(id) = object.what else { return None };
         self.heap.objects.get(id).and_then(|object| object.place.clone())
@@ -207,6 +239,21 @@ impl Interpreter<'_, '_> {
             object.place = Some(place);
         }
     }
+}
+
+/// Whether a header of that name says who one is.
+pub(super) fn signs_in(header: &Value) -> bool {
+    let headers = [
+        "authorization",
+        "proxy-authorization",
+        "x-api-key",
+        "api-key",
+        "x-auth-token",
+        "x-goog-api-key",
+        "private-token",
+        "x-access-token",
+    ];
+    header.known().is_some_and(|name| headers.contains(&name.to_ascii_lowercase().as_str()))
 }
 
 /// The address of all interfaces and of this machine in one form each.

@@ -8,9 +8,14 @@ use crate::syntax;
 impl Interpreter<'_, '_> {
     /// The call that ends there is gone through.
     pub(super) fn follow(&mut self, end: usize) {
-        let here = self.sites.iter_mut().rev().find(|(source, _)| Rc::ptr_eq(source, &self.source));
-        if let Some((_, sites)) = here {
-            sites.remove(&end);
+        let mut sources = self.sites.iter();
+        let Some(here) = sources.rposition(|(source, _)| Rc::ptr_eq(source, &self.source)) else {
+            return;
+        };
+        let Some((_, sites)) = self.sites.get_mut(here) else { return };
+        sites.remove(&end);
+        if sites.is_empty() {
+            self.sites.swap_remove(here);
         }
     }
 

@@ -48,6 +48,21 @@ impl Interpreter<'_, '_> {
                 }
                 return Some(Value::any(made));
             }
+            "yaml" => {
+                let loader = source(1, "Loader").map(|loader| loader.what);
+                let safe = matches!(&loader, Some(What::Name(name)) if name.contains("Safe"));
+                if !safe {
+                    self.makes_code(call);
+                }
+            }
+            "inplace" => {
+                let off = |value: &Value| matches!(value.what, What::None | What::Bool(false));
+                if source(1, "inplace").is_some_and(|inplace| !off(&inplace)) {
+                    for path in first.map(|files| self.paths(files)).unwrap_or_default() {
+                        self.operation(Activity::FileWrite, &path, name, line);
+                    }
+                }
+            }
             "getattr" => return Some(self.getattr(call)),
             "setattr" => {
                 let [object, attribute, value] = given.positional.as_slice() else { return None };

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use air_core::place::{Place, PlaceKind};
+
 use super::{
     ast::{self, Action, Argument, Expr, Kind, Statement},
     call::Given,
@@ -40,6 +42,12 @@ impl Interpreter<'_, '_> {
             Action::Value(value) => {
                 self.eval(value);
             }
+            Action::Raise(value) => {
+                self.end();
+                let value = self.eval(value);
+                let from = self.heap.sources(&value);
+                self.out.flow(from.places(), &Place::new(PlaceKind::Output, ""), line);
+            }
             Action::Assign(target, value) => {
                 let value = self.eval(value);
                 self.assign(target, value);
@@ -61,7 +69,7 @@ impl Interpreter<'_, '_> {
                 self.assign(target, after);
             }
             Action::Import(path, alias) => {
-                self.out.import(path);
+                self.import(path, line);
                 let head = path.split('.').next().unwrap_or(path);
                 let (name, to) = match alias {
                     Some(alias) => (Rc::clone(alias), Rc::clone(path)),
@@ -70,7 +78,7 @@ impl Interpreter<'_, '_> {
                 self.bind(&name, Value::name(canonical("builtins", &to)));
             }
             Action::ImportFrom(path, item, alias) => {
-                self.out.import(path);
+                self.import(path, line);
                 let whole: Rc<str> = if path.ends_with('.') {
                     format!("{path}{item}").into()
                 } else {
@@ -80,7 +88,7 @@ impl Interpreter<'_, '_> {
                 self.bind(name, Value::name(whole));
             }
             Action::ImportAll(path) => {
-                self.out.import(path);
+                self.import(path, line);
                 let why = format!("`from {path} import *` hides where names come from");
                 self.out.incomplete_at(line, why);
                 self.wildcards.push(Rc::clone(path));
@@ -96,9 +104,16 @@ impl Interpreter<'_, '_> {
                 let (each, whole) = self.each_item(&items);
                 self.loops += 1;
                 let again = !whole && self.loops <= TWICE;
-                for item in each.iter().chain(each.last().filter(|_| again)) {
-                    self.assign(target, item.clone());
-                    self.block(body);
+                let go = |this: &mut Self| {
+                    for item in each.iter().chain(each.last().filter(|_| again)) {
+                        this.assign(target, item.clone());
+                        this.block(body);
+                    }
+                };
+                if whole {
+                    go(self);
+                } else {
+                    self.perhaps(go);
                 }
                 self.loops -= 1;
             }
@@ -109,8 +124,10 @@ impl Interpreter<'_, '_> {
                 }
                 self.loops += 1;
                 let times = if self.loops <= TWICE { 2 } else { 1 };
-                for _ in 0..times {
-                    self.block(body);
+                let go = |this: &mut Self| (0..times).for_each(|_| this.block(body));
+                match test.kind {
+                    Kind::Bool(true) | Kind::Number(_) => go(self),
+                    _ => self.perhaps(go),
                 }
                 self.loops -= 1;
             }
@@ -148,6 +165,23 @@ impl Interpreter<'_, '_> {
                 let code = self.eval(code);
                 let exec = Value::name("exec");
                 self.apply(&exec, Given::of(vec![code]), line);
+            }
+        }
+    }
+
+    /// A module that was written before is read; what is used of it is not followed.
+    fn import(&mut self, path: &str, line: u32) {
+        self.out.import(path);
+        let file = path.trim_start_matches('.').replace('.', "/");
+        for file in [format!("{file}.py"), format!("./{file}.py"), format!("{file}/__init__.py")] {
+            let place = Self::file(&file);
+            if self.out.held(&place).is_none() {
+                continue;
+            }
+            let why = format!("`{file}` was written and is imported");
+            self.out.incomplete_at(line, why);
+            if let Ok(source) = self.out.file(&file) {
+                self.out.nested(line, |out| super::collect(&source, out));
             }
         }
     }

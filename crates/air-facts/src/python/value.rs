@@ -71,6 +71,16 @@ impl Sources {
         Self::all(places)
     }
 
+    /// The same without single variables of the environment.
+    pub(super) fn without_variables(&self) -> Self {
+        let single = |place: &&Place| {
+            place.kind == PlaceKind::Environment
+                && place.name != "*"
+                && air_core::place::is_known(&place.name)
+        };
+        Self::all(self.places().iter().filter(|place| !single(place)).cloned().collect())
+    }
+
     pub(super) fn and(mut self, other: &Self) -> Self {
         self.add(other);
         self
