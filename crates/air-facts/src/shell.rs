@@ -5,6 +5,7 @@
 mod archive;
 mod arithmetic;
 mod batch;
+mod beyond;
 mod builtin;
 mod census;
 mod defect;
