@@ -24,6 +24,7 @@ mod parse;
 mod pattern;
 mod prefix;
 mod redirect;
+mod script;
 mod service;
 mod simple;
 mod state;

@@ -41,6 +41,7 @@ impl Shell {
         }
         let tool = Tool { name, args, options: &options, at };
         self.lines(&tool, out);
+        self.scripted(&tool, out);
         self.fetched(&tool, out);
         self.more(&tool, out)
     }
