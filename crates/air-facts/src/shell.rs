@@ -5,6 +5,7 @@
 mod archive;
 mod arithmetic;
 mod batch;
+mod beyond;
 mod builtin;
 mod census;
 mod defect;
@@ -23,6 +24,7 @@ mod parse;
 mod pattern;
 mod prefix;
 mod redirect;
+mod script;
 mod service;
 mod simple;
 mod state;

@@ -105,6 +105,9 @@ impl Shell {
             }
             return data;
         }
+        if let Some(data) = self.beyond(&name, args, at, out) {
+            return data;
+        }
         if let Some(data) = self.runs(&name, args, behind, at, out) {
             return data;
         }
@@ -119,6 +122,9 @@ impl Shell {
                 at,
                 out,
             );
+        }
+        if holds_code(args) {
+            out.incomplete_at(at, format!("`{name}` may run code in its arguments"));
         }
         // What a command does that is not known: it may print what it is given.
         let mut data = Data::from([Place::new(PlaceKind::Command, name.as_str())]);
@@ -333,6 +339,17 @@ impl Shell {
             None => word.into_data(),
         }
     }
+}
+
+/// `-c 'f(1)'`: what an interpreter that is not known runs.
+fn holds_code(args: &[Word]) -> bool {
+    args.windows(2).any(|pair| match pair {
+        [option, code] => {
+            matches!(option.text(), Some("-c" | "-e" | "-ex" | "--eval"))
+                && (code.text().is_none() || code.as_written().contains([' ', '(', ';']))
+        }
+        _ => false,
+    })
 }
 
 fn echo(args: &[Word]) -> Data {

@@ -1,5 +1,7 @@
 //! What commands do to files, and what they pass on.
 
+use std::rc::Rc;
+
 use air_core::{
     code::{Activity, Operation},
     place::{Held, Place, PlaceKind},
@@ -74,7 +76,10 @@ impl Shell {
         tool: &Tool,
         out: &mut Collector,
     ) -> Place {
-        let target = self.state.path(path.as_written());
+        let target = match activity {
+            Activity::FileWrite => self.state.written(path.as_written()),
+            _ => self.state.path(path.as_written()),
+        };
         let via = tool.name;
         self.operation_below(
             activity,
@@ -183,6 +188,9 @@ impl Shell {
             out,
         );
         out.path(path.as_written());
+        if self.state.links.contains_key(&target) {
+            Rc::make_mut(&mut self.state.links).remove(&target);
+        }
         out.leave(Place::new(PlaceKind::File, target), Held::default());
     }
 
@@ -222,7 +230,15 @@ impl Shell {
             } else {
                 self.read_file(source, tool.name, tool.at, out)
             };
-            let place = Place::new(PlaceKind::File, self.state.path(path.as_written()));
+            if links && tool.options.has(&["s", "--symbolic", "--symbolic-link"]) {
+                self.state.link(path.as_written(), source.as_written());
+            }
+            let place = if moves || links {
+                self.state.path(path.as_written())
+            } else {
+                self.state.written(path.as_written())
+            };
+            let place = Place::new(PlaceKind::File, place);
             let recursive = !moves && !links && tool.recursive();
             self.operation_below(
                 Activity::FileWrite,

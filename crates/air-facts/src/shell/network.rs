@@ -127,7 +127,15 @@ pub(super) fn curl(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
         out.incomplete_at(tool.at, "`curl` is told what to do by a file");
     }
     let mut fetched = Data::default();
-    let output = tool.options.value(&["o", "--output"]).cloned();
+    let below = tool.options.value(&["--output-dir"]).map(|word| word.as_written().to_owned());
+    let inside = |file: &Word| match &below {
+        Some(directory) => file.part(format!("{directory}/{}", file.as_written())),
+        None => file.clone(),
+    };
+    let output = tool.options.value(&["o", "--output"]).map(inside);
+    if below.is_some() && output.is_none() {
+        out.incomplete_at(tool.at, "`curl` writes a file whose name is not known");
+    }
     let named = tool.options.has(&["O", "--remote-name", "J"]);
     let urls: Vec<Word> =
         tool.options.operands.iter().chain(tool.options.values(&["--url"])).cloned().collect();

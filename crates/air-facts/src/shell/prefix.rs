@@ -28,6 +28,7 @@ const PREFIXES: &[Prefix] = &[
     prefix("exec", &["-a"], 0),
     prefix("nice", &["-n", "--adjustment"], 0),
     prefix("ionice", &["-c", "-n", "-p"], 0),
+    prefix("chrt", &["-T", "-P", "-D"], 1),
     prefix("setsid", &[], 0),
     prefix("stdbuf", &["-i", "-o", "-e"], 0),
     prefix("time", &["-f", "-o"], 0),

@@ -142,7 +142,7 @@ impl Shell {
         if word.text().is_some_and(|path| self.pipes.contains_key(path)) {
             return Channel::Nothing;
         }
-        let path = self.state.path(written);
+        let path = self.state.written(written);
         self.operation(Activity::FileWrite, &path, operator, None, at, out);
         let place = Place::new(PlaceKind::File, path);
         if operator == ">" && !self.fifos.contains(&place.name) {

@@ -29,6 +29,9 @@ pub(super) struct Variable {
     pub(super) array: bool,
 }
 
+/// Links that lead to links are followed this far.
+const MAX_LINKS: usize = 8;
+
 /// Variables, functions, the directory, descriptors.
 #[derive(Debug, Clone)]
 pub(super) struct State {
@@ -39,6 +42,8 @@ pub(super) struct State {
     pub(super) arguments: Option<Rc<Vec<Word>>>,
     /// Where relative paths are meant from, as far as `cd` says; empty at the start.
     pub(super) directory: String,
+    /// Symbolic links that were made, and where they lead.
+    pub(super) links: Rc<BTreeMap<String, String>>,
     pub(super) channels: BTreeMap<i32, Channel>,
     /// The source has ended: `exit`, `return`.
     pub(super) ended: bool,
@@ -54,6 +59,7 @@ impl State {
             aliases: Rc::default(),
             arguments: None,
             directory: String::new(),
+            links: Rc::default(),
             channels,
             ended: false,
         }
@@ -83,8 +89,44 @@ impl State {
         }
     }
 
-    /// `path` as it is meant from here.
+    /// Where `path` leads from here, past the links in front of its last name.
     pub(super) fn path(&self, path: &str) -> String {
+        let mut path = self.joined(path);
+        for _ in 0..MAX_LINKS {
+            let through = self.links.iter().find_map(|(link, to)| {
+                let rest = path.strip_prefix(link.as_str())?.strip_prefix('/')?;
+                Some(format!("{}/{rest}", to.trim_end_matches('/')))
+            });
+            let Some(through) = through else { break };
+            path = through;
+        }
+        path
+    }
+
+    /// Where a file is written under that name: through the link that it may be.
+    pub(super) fn written(&self, path: &str) -> String {
+        let mut path = self.path(path);
+        for _ in 0..MAX_LINKS {
+            let Some(to) = self.links.get(&path) else { break };
+            path.clone_from(to);
+        }
+        path
+    }
+
+    /// `name` leads to `to` from here on.
+    pub(super) fn link(&mut self, name: &str, to: &str) {
+        let name = self.joined(name).trim_end_matches('/').to_owned();
+        let to = match name.rsplit_once('/') {
+            Some((directory, _)) if !to.starts_with(['/', '~']) && !to.starts_with("${") => {
+                format!("{directory}/{to}")
+            }
+            _ => to.to_owned(),
+        };
+        Rc::make_mut(&mut self.links).insert(name, to);
+    }
+
+    /// `path` as it is meant from here.
+    fn joined(&self, path: &str) -> String {
         let rooted = path.starts_with(['/', '~']) || path.starts_with("${");
         if rooted || path.is_empty() {
             return path.to_owned();
@@ -153,6 +195,12 @@ impl State {
             let functions = Rc::make_mut(&mut self.functions);
             for (name, function) in other.functions.iter() {
                 functions.entry(name.clone()).or_insert_with(|| Rc::clone(function));
+            }
+        }
+        if !Rc::ptr_eq(&self.links, &other.links) {
+            let links = Rc::make_mut(&mut self.links);
+            for (name, to) in other.links.iter() {
+                links.entry(name.clone()).or_insert_with(|| to.clone());
             }
         }
         if self.directory != other.directory {

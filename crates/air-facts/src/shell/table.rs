@@ -195,7 +195,6 @@ const ROWS: &[Row] = &[
     ("xclip xsel pbcopy wl-copy", "", Other(stdin)),
     ("logger wall write", "", Tell),
     ("busctl gsettings defaults", "", Tell),
-    ("gcc g++ cc clang ld as cmake ninja", "o I L l D", Tell),
 ];
 
 /// Reads the command `name`, if it is known.
@@ -219,7 +218,11 @@ impl Does {
         match self {
             Show(skip) => {
                 let input = shell.inputs(tool, skip, out);
-                if let Some(file) = tool.options.value(&["o"]).filter(|_| tool.name == "sort") {
+                if let Some(file) = tool
+                    .options
+                    .value(&["o"])
+                    .filter(|_| matches!(tool.name, "sort" | "iconv" | "shuf"))
+                {
                     shell.put_file(file, input, tool, out);
                     return Data::none();
                 }

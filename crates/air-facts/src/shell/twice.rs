@@ -76,6 +76,13 @@ impl Shell {
         }
         match name {
             "exit" | "return" => out.may_end(),
+            "env" | "sudo" => {
+                for arg in args {
+                    if let Some((name, value)) = arg.as_written().split_once('=') {
+                        hook(name, &arg.part(value), at, out);
+                    }
+                }
+            }
             "let" => {
                 for arg in args {
                     self.arithmetic(arg.as_written(), at, out);
