@@ -254,15 +254,15 @@ fn texts(shown: &[Guardrail], context: &mut Context<'_>) -> Result<Exit, CliErro
         let (at, mode, from) = (time::local(created_at.0), mode.name(), from(guardrail));
         let out = &mut context.streams.out;
         writeln!(out, "# {id} version {version}, {mode}, {from}, {at}")?;
+        for line in guardrail.text.trim_end().lines() {
+            writeln!(out, "{}", plain(line))?;
+        }
         if let Some(tried) = guardrail.tried {
             let (benign, most) = (tried.benign, 100.0 * tried.false_positive_bound());
             writeln!(
                 out,
                 "# holds on none of {benign} benign steps: on at most {most:.1} % of such, with 95 % confidence"
             )?;
-        }
-        for line in guardrail.text.trim_end().lines() {
-            writeln!(out, "{}", plain(line))?;
         }
         if let Some(wider) = &guardrail.wider {
             writeln!(out, "# in shadow, a wider form; `promote {id} --wider` lets it act")?;
