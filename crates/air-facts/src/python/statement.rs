@@ -45,8 +45,11 @@ impl Interpreter<'_, '_> {
             Action::Raise(value) => {
                 self.end();
                 let value = self.eval(value);
+                // What an error says of the environment is seldom a value of it.
                 let from = self.heap.sources(&value);
-                self.out.flow(from.places(), &Place::new(PlaceKind::Output, ""), line);
+                let told = from.places().iter().filter(|it| it.kind != PlaceKind::Environment);
+                let told: Vec<Place> = told.cloned().collect();
+                self.out.flow(&told, &Place::new(PlaceKind::Output, ""), line);
             }
             Action::Assign(target, value) => {
                 let value = self.eval(value);
