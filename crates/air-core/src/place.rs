@@ -14,7 +14,7 @@ pub enum PlaceKind {
     File,
     /// An environment variable, by its name; `*` is all of them.
     Environment,
-    /// A host, as URL or `host:port`.
+    /// A host, as URL or `host:port`; the index that a package manager is set up with as `pkg://npm`.
     Network,
     /// What the agent and the user read: standard output and error.
     Output,
@@ -173,6 +173,10 @@ impl Held {
 
 /// `loopback`, `link-local`, `private` or `public`; `None` where the host is computed.
 fn host_label(address: &str) -> Option<&'static str> {
+    // The index of a package manager, by its type in a package URL: `pkg://npm`.
+    if address.starts_with("pkg://") {
+        return Some("public");
+    }
     let host = host(address);
     if host.is_empty() || !is_known(host) {
         return None;
@@ -256,6 +260,7 @@ mod tests {
             ("10.1.2.3:22", Some("private")),
             ("http://user:pw@192.168.0.4/", Some("private")),
             ("db", Some("private")),
+            ("pkg://npm", Some("public")),
             ("https://build.corp/x", Some("private")),
             ("https://example.com/a?b=http://localhost", Some("public")),
             ("8.8.8.8:53", Some("public")),

@@ -6,6 +6,7 @@
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod collect;
+mod decode;
 mod escape;
 pub mod intent;
 pub mod labels;

@@ -8,7 +8,7 @@ use air_core::{
     id::IncidentId,
     incident::{Action, Directive, Exhibit, Incident, IncidentEvent, Input, Phase, PlannedAction},
     outcome::{Outcome, Verdict},
-    port::{Durability, Event, Record, Stream},
+    port::{Durability, Event, Journal, Record, Stream},
     question::QuestionKind,
     requirement::FactPath,
     rule::{Rule, RuleKind},
@@ -48,8 +48,8 @@ pub(crate) struct Case {
 }
 
 /// Reads an incident from the journal.
-pub(crate) async fn load(ports: &Ports, id: &IncidentId) -> Result<Incident, RuntimeError> {
-    let records = ports.journal.read(&Stream::Incident(id.clone())).await?;
+pub(crate) async fn load(journal: &dyn Journal, id: &IncidentId) -> Result<Incident, RuntimeError> {
+    let records = journal.read(&Stream::Incident(id.clone())).await?;
     let events: Vec<IncidentEvent> = records
         .into_iter()
         .filter_map(|record| match record.event {
@@ -67,7 +67,7 @@ pub(crate) async fn drive(
     id: &IncidentId,
     until: Until,
 ) -> Result<Incident, RuntimeError> {
-    let mut incident = load(ports, id).await?;
+    let mut incident = load(&*ports.journal, id).await?;
     let case = Case::load(ports, &incident).await?;
     while let Some(directive) = incident.next() {
         if until == Until::RecoveryDecided && directive == Directive::Eradicate {

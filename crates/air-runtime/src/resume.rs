@@ -158,7 +158,7 @@ impl Session {
         id: &IncidentId,
         decision: Decision,
     ) -> Result<Incident, RuntimeError> {
-        let mut incident = respond::load(&self.ports, id).await?;
+        let mut incident = respond::load(&*self.ports.journal, id).await?;
         let retry = matches!(decision, Decision::Retry(_));
         // First, so that a crash in between leaves the decision to be made again.
         if decision == Decision::Dismiss(Classification::FalsePositive) {
@@ -232,7 +232,7 @@ impl Session {
     async fn detected(&self, index: u32) -> Result<Option<IncidentId>, RuntimeError> {
         for stream in self.ports.journal.streams().await? {
             let Stream::Incident(id) = stream else { continue };
-            let incident = respond::load(&self.ports, &id).await?;
+            let incident = respond::load(&*self.ports.journal, &id).await?;
             let detection = incident.detection();
             if detection.session == self.id && detection.index == index {
                 return Ok(Some(id));

@@ -3,7 +3,7 @@
 use air_core::{fact::Facts, rule::Decision};
 use air_lang::expr;
 
-use crate::form::Form;
+use crate::{form::Form, pattern};
 
 /// A guardrail with so many alternatives is not added to.
 pub(crate) const MOST_FORMS: usize = 8;
@@ -68,7 +68,7 @@ pub(crate) fn cover(all: Vec<Form>, harms: &[&Facts]) -> Vec<Form> {
 }
 
 fn is_in_words(form: &Form) -> bool {
-    form.condition.contains("intents.exists(")
+    form.condition.starts_with(pattern::IN_WORDS)
 }
 
 /// The condition and the trigger of a guardrail of these forms, for a call to `tool`.

@@ -271,6 +271,9 @@ fn goes(sink: PlaceKind, what: &str) -> String {
     }
 }
 
+/// Words count where the call itself tells nothing: what conditions over them begin with.
+pub(crate) const IN_WORDS: &str = "code.language == null && size(code.operations) == 0 && ";
+
 /// The words of a plan that mean the same, where the call itself tells nothing.
 pub(crate) fn in_words(thing: &Thing, told: &dyn Fn(&str) -> bool) -> Option<String> {
     let common = common(std::slice::from_ref(thing), told);
@@ -314,8 +317,5 @@ fn words(activity: Activity, labels: &[&str]) -> String {
         format!("i.activity == {name}")
     };
     let labels = labels.iter().map(|label| format!(" && {} in i.labels", quoted(label)));
-    format!(
-        "code.language == null && size(code.operations) == 0 && intents.exists(i, {activity}{})",
-        labels.collect::<String>()
-    )
+    format!("{IN_WORDS}intents.exists(i, {activity}{})", labels.collect::<String>())
 }

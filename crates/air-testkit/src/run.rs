@@ -4,20 +4,20 @@ use std::sync::{Arc, OnceLock, atomic::Ordering};
 
 use air_core::{
     fact::PathLabels,
-    id::SessionId,
+    id::{CallId, SessionId},
     incident::{Incident, IncidentEvent},
     port::{Event, Journal as _, Stream},
     rule::Rule,
 };
 use air_facts::{CodeParser, LabelTable};
-use air_runtime::{Opening, Ports};
+use air_runtime::{GateReply, Opening, Ports, Session};
 use air_synth::Compiler;
 use futures::executor::block_on;
 
 use crate::{
     coverage::{Coverage, ProbedRules, RuleProbe},
     scripted::{Counting, MemoryStore, ScriptedTools, ScriptedWorkspace},
-    suite::{Case, Expect},
+    suite::{Case, Expect, Step},
 };
 
 /// A case that could not be played.
@@ -178,10 +178,18 @@ impl Stage {
         Ok(Self { rules, store, workspace, tools, counting, probes: Vec::new(), ports })
     }
 
-    /// A step begins.
-    pub(crate) fn begins(&self, tool: &str) {
+    /// A step begins: may it run?
+    pub(crate) fn propose(
+        &self,
+        session: &mut Session,
+        number: u32,
+        step: &Step,
+    ) -> Result<GateReply, CaseError> {
         self.workspace.responding.store(false, Ordering::Relaxed);
-        self.probes.iter().for_each(|probe| probe.activated(tool, true));
+        self.probes.iter().for_each(|probe| probe.activated(&step.tool, true));
+        let call = CallId::from(format!("call-{number}").as_str());
+        let Step { plan, tool, args, .. } = step.clone();
+        Ok(block_on(session.before_step(call, plan, tool, args))?)
     }
 
     /// Its call has run.

@@ -29,14 +29,7 @@ impl Stage {
         let opening = self.opening(self.counting.session(), &script.task);
         let mut session = block_on(Session::open(self.ports.clone(), opening))?;
         for (number, step) in (1_u32..).zip(&script.step) {
-            self.begins(&step.tool);
-            let call = format!("call-{number}");
-            let reply = block_on(session.before_step(
-                call.as_str().into(),
-                step.plan.clone(),
-                step.tool.clone(),
-                step.args.clone(),
-            ))?;
+            let reply = self.propose(&mut session, number, step)?;
             let line = match reply {
                 GateReply::Refused { findings, .. } if findings.is_empty() => "not run".to_owned(),
                 GateReply::Refused { findings, .. } => {

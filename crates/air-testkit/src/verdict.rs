@@ -111,14 +111,7 @@ impl Stage {
 
     fn see(&self, session: &mut Session, number: u32, step: &Step) -> Result<Seen, CaseError> {
         let mut seen = Seen::default();
-        self.begins(&step.tool);
-        let call = format!("call-{number}");
-        let reply = block_on(session.before_step(
-            call.as_str().into(),
-            step.plan.clone(),
-            step.tool.clone(),
-            step.args.clone(),
-        ))?;
+        let reply = self.propose(session, number, step)?;
         let ticket = match reply {
             GateReply::Refused { findings, .. } => {
                 let records: Vec<_> =

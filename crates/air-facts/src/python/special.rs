@@ -7,6 +7,8 @@ use air_core::{
     place::{Place, PlaceKind},
 };
 
+use crate::decode;
+
 use super::{
     ast::Source,
     call::Given,
@@ -268,9 +270,9 @@ impl Interpreter<'_, '_> {
             "unhex" | "unbase64" | "unbase32" => {
                 let encoded = first.map(Value::as_text).filter(|text| text.known);
                 let decode = match what {
-                    "unhex" => text::hex,
-                    "unbase64" => text::base64,
-                    _ => text::base32,
+                    "unhex" => decode::hex,
+                    "unbase64" => decode::base64,
+                    _ => decode::base32,
                 };
                 let bytes = encoded.and_then(|encoded| decode(&encoded.text));
                 return text(match bytes {

@@ -227,7 +227,7 @@ impl Shell {
             "uvx" | "pipx" | "uv" => {
                 let runs = options.operands.first().is_some_and(|word| word.text() == Some("run"));
                 if name == "uvx" || name == "pipx" && runs {
-                    let peer = Place::new(PlaceKind::Network, "https://pypi.org");
+                    let peer = Place::new(PlaceKind::Network, "pkg://pypi");
                     self.operation(Activity::NetworkConnect, &peer.name, name, None, at, out);
                     out.flow(&[peer], &Place::new(PlaceKind::Code, ""), at);
                     out.incomplete_at(at, format!("`{name}` runs a package that is not read"));

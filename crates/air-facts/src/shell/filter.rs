@@ -1,6 +1,7 @@
 //! Commands whose output is known where their input is.
 
 use super::{flow::Tool, word::Word};
+use crate::decode;
 
 /// Longer texts are not worked out.
 const MAX_INPUT: usize = 1 << 14;
@@ -17,7 +18,7 @@ pub(super) fn filtered(tool: &Tool, input: &str) -> Option<String> {
         {
             Some(input.to_owned())
         }
-        "base64" if options.has(&["d", "D", "--decode"]) => base64(input),
+        "base64" if options.has(&["d", "D", "--decode"]) => printed(decode::base64(input)),
         "openssl"
             if options.has(&["base64"]) || tool.args.iter().any(|arg| arg.text() == Some("-d")) =>
         {
@@ -27,9 +28,9 @@ pub(super) fn filtered(tool: &Tool, input: &str) -> Option<String> {
                     .any(|arg| arg.text().is_some_and(|text| text.trim_start_matches('-') == name))
             };
             (named("base64") && named("d") || named("a") && named("d") && !named("k"))
-                .then(|| base64(input))?
+                .then(|| printed(decode::base64(input)))?
         }
-        "xxd" if options.has(&["r"]) => hex(input),
+        "xxd" if options.has(&["r"]) => printed(decode::hex(input)),
         "rev" => {
             let lines = input.split('\n').map(|line| line.chars().rev().collect::<String>());
             Some(lines.collect::<Vec<_>>().join("\n"))
@@ -58,40 +59,9 @@ pub(super) fn filtered(tool: &Tool, input: &str) -> Option<String> {
     }
 }
 
-pub(super) fn base64(text: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let (mut bits, mut have) = (0_u32, 0_u32);
-    for c in text.bytes().filter(|b| !b.is_ascii_whitespace()) {
-        let value = match c {
-            b'A'..=b'Z' => c - b'A',
-            b'a'..=b'z' => c - b'a' + 26,
-            b'0'..=b'9' => c - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            b'=' => break,
-            _ => return None,
-        };
-        bits = (bits << 6) | u32::from(value);
-        have += 6;
-        if have >= 8 {
-            have -= 8;
-            bytes.push(u8::try_from((bits >> have) & 0xff).ok()?);
-        }
-    }
-    String::from_utf8(bytes).ok()
-}
-
-fn hex(text: &str) -> Option<String> {
-    let digits: Vec<u32> = text
-        .chars()
-        .filter(|c| !c.is_whitespace())
-        .map(|c| c.to_digit(16))
-        .collect::<Option<_>>()?;
-    let bytes = digits.chunks(2).map(|pair| match pair {
-        [high, low] => u8::try_from(high * 16 + low).ok(),
-        _ => None,
-    });
-    String::from_utf8(bytes.collect::<Option<Vec<u8>>>()?).ok()
+/// What is printed, where it is text.
+fn printed(bytes: Option<Vec<u8>>) -> Option<String> {
+    String::from_utf8(bytes?).ok()
 }
 
 fn translated(tool: &Tool, input: &str) -> Option<String> {

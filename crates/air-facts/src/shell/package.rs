@@ -38,34 +38,15 @@ pub(super) fn git(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
             shell.run_text(Language::Shell, command.trim_start_matches('!'), tool.at, out);
         }
     }
-    let directory = tool.options.value(&["C"]).map_or(".", Word::as_written).to_owned();
     match verb.as_str() {
         "clone" | "fetch" | "pull" | "push" | "ls-remote" | "submodule" | "lfs" => {
-            git_remote(shell, &verb, tool, &directory, out);
+            git_remote(shell, &verb, tool, out);
         }
         "clean" if !tool.options.has(&["n", "--dry-run"]) => {
-            let path = shell.state.path(&directory);
-            shell.operation_below(
-                Activity::FileDelete,
-                &path,
-                "git",
-                Some(&tool.line()),
-                true,
-                tool.at,
-                out,
-            );
+            in_worktree(shell, Activity::FileDelete, tool, out);
         }
         "reset" if tool.options.has(&["--hard"]) => {
-            let path = shell.state.path(&directory);
-            shell.operation_below(
-                Activity::FileWrite,
-                &path,
-                "git",
-                Some(&tool.line()),
-                true,
-                tool.at,
-                out,
-            );
+            in_worktree(shell, Activity::FileWrite, tool, out);
         }
         "rm" => {
             for path in rest {
@@ -73,18 +54,7 @@ pub(super) fn git(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
             }
         }
         "checkout" | "restore" | "stash" | "merge" | "rebase" | "apply" | "am" | "cherry-pick"
-        | "revert" => {
-            let path = shell.state.path(&directory);
-            shell.operation_below(
-                Activity::FileWrite,
-                &path,
-                "git",
-                Some(&tool.line()),
-                true,
-                tool.at,
-                out,
-            );
-        }
+        | "revert" => in_worktree(shell, Activity::FileWrite, tool, out),
         "show" | "diff" | "log" | "blame" | "cat-file" | "archive" => {
             return Data::from([Place::new(PlaceKind::Command, "git")]);
         }
@@ -97,15 +67,30 @@ pub(super) fn git(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     Data::from([Place::new(PlaceKind::Command, "git")])
 }
 
+/// What is done to all files of the work tree.
+fn in_worktree(shell: &mut Shell, activity: Activity, tool: &Tool, out: &mut Collector) {
+    let path = shell.state.path(directory(tool));
+    shell.operation_below(activity, &path, "git", Some(&tool.line()), true, tool.at, out);
+}
+
+/// Where `git` is told to work.
+fn directory<'t>(tool: &Tool<'t>) -> &'t str {
+    tool.options.value(&["C"]).map_or(".", Word::as_written)
+}
+
 /// What goes to and comes from another repository.
-fn git_remote(shell: &mut Shell, verb: &str, tool: &Tool, directory: &str, out: &mut Collector) {
+fn git_remote(shell: &mut Shell, verb: &str, tool: &Tool, out: &mut Collector) {
     let rest = tool.options.operands.get(1..).unwrap_or_default();
     let first = rest.first().map_or("", Word::as_written).to_owned();
     let address = if first.is_empty() || verb == "submodule" { "origin".to_owned() } else { first };
     let peer = shell.connects(&address, tool, out);
     match verb {
         "push" => {
-            out.flow(&[Place::new(PlaceKind::File, shell.state.path(directory))], &peer, tool.at);
+            out.flow(
+                &[Place::new(PlaceKind::File, shell.state.path(directory(tool)))],
+                &peer,
+                tool.at,
+            );
             if tool.options.has(&[
                 "f",
                 "--force",
@@ -192,7 +177,7 @@ pub(super) fn node(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
         "start" | "stop" | "restart" => Some(verb.clone()),
         "install" | "i" | "ci" | "add" | "publish" | "update" | "exec" | "dlx" | "create"
         | "init" => {
-            let address = "https://registry.npmjs.org";
+            let address = "pkg://npm";
             let peer = shell.connects(address, tool, out);
             if verb == "publish" {
                 out.flow(&[Place::new(PlaceKind::File, ".")], &peer, tool.at);
@@ -239,7 +224,7 @@ pub(super) fn node(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
 }
 
 pub(super) fn npx(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let peer = shell.connects("https://registry.npmjs.org", tool, out);
+    let peer = shell.connects("pkg://npm", tool, out);
     out.flow(&[peer], &Place::new(PlaceKind::Code, ""), tool.at);
     let name = tool.operand(0).map_or("", Word::as_written);
     out.incomplete_at(tool.at, format!("`{}` runs `{name}`, which is not read", tool.name));
@@ -299,7 +284,7 @@ pub(super) fn pip(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
                 .map(|_| word.as_written().trim_start_matches("git+").to_owned())
         })
         .or_else(|| index.map(|index| index.as_written().to_owned()))
-        .unwrap_or_else(|| "https://pypi.org".to_owned());
+        .unwrap_or_else(|| "pkg://pypi".to_owned());
     if !remote.is_empty() || tool.options.has(&["r", "--requirement"]) {
         shell.connects(&address, tool, out);
     }
@@ -365,9 +350,9 @@ pub(super) fn registry(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> D
     let verb = tool.operand(0).and_then(Word::text).unwrap_or_default();
     if matches!(verb, "install" | "get" | "add" | "fetch" | "update" | "publish" | "push") {
         let address = match tool.name {
-            "gem" => "https://rubygems.org",
-            "cargo" => "https://crates.io",
-            _ => "https://proxy.golang.org",
+            "gem" => "pkg://gem",
+            "cargo" => "pkg://cargo",
+            _ => "pkg://golang",
         };
         let peer = shell.connects(address, tool, out);
         if matches!(verb, "publish" | "push") {

@@ -4,14 +4,14 @@ use air_core::{
     effects::Effects,
     evaluation::{FindingRecord, Gate},
     id::{IncidentId, PayloadId, RuleName, SessionId},
-    incident::{Classification, Incident, IncidentEvent, State},
+    incident::{Classification, State},
     port::{Event, Journal, Stream},
     session::SessionEvent,
     step::{CompletedStep, ProposedStep},
 };
 use serde::de::DeserializeOwned;
 
-use crate::session::RuntimeError;
+use crate::{respond::load, session::RuntimeError};
 
 /// A step that ran, with what was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,15 +186,7 @@ async fn detected(
     id: IncidentId,
     step: &mut Recorded,
 ) -> Result<(), RuntimeError> {
-    let records = journal.read(&Stream::Incident(id.clone())).await?;
-    let events: Vec<IncidentEvent> = records
-        .into_iter()
-        .filter_map(|record| match record.event {
-            Event::Incident(event) => Some(event),
-            Event::Session(_) => None,
-        })
-        .collect();
-    let incident = Incident::replay(id.clone(), &events)?;
+    let incident = load(journal, &id).await?;
     let detection = incident.detection();
     let completed = read::<CompletedStep>(journal, &detection.step).await?;
     let effects = read::<Effects>(journal, &detection.effects).await?;

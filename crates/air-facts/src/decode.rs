@@ -1,0 +1,65 @@
+//! Bytes written as letters. `None` where a letter is none of the alphabet.
+
+/// Hexadecimal digits.
+pub(crate) fn hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u32> = text
+        .chars()
+        .filter(|c| !c.is_ascii_whitespace())
+        .map(|c| c.to_digit(16))
+        .collect::<Option<_>>()?;
+    digits
+        .chunks(2)
+        .map(|pair| match pair {
+            [high, low] => u8::try_from(high * 16 + low).ok(),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Base 64, also that of URLs.
+pub(crate) fn base64(text: &str) -> Option<Vec<u8>> {
+    let mut bits = 0_u32;
+    let mut held = 0;
+    let mut bytes = Vec::new();
+    for letter in text.bytes().filter(|letter| !letter.is_ascii_whitespace()) {
+        let six = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            b'=' => break,
+            _ => return None,
+        };
+        bits = (bits << 6) | u32::from(six);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push(u8::try_from((bits >> held) & 0xff).ok()?);
+            bits &= (1 << held) - 1;
+        }
+    }
+    Some(bytes)
+}
+
+/// Base 32.
+pub(crate) fn base32(text: &str) -> Option<Vec<u8>> {
+    let mut bits = 0_u32;
+    let mut held = 0;
+    let mut bytes = Vec::new();
+    for letter in text.bytes().take_while(|letter| *letter != b'=') {
+        let five = match letter.to_ascii_uppercase() {
+            letter @ b'A'..=b'Z' => letter - b'A',
+            letter @ b'2'..=b'7' => letter - b'2' + 26,
+            _ => return None,
+        };
+        bits = (bits << 5) | u32::from(five);
+        held += 5;
+        if held >= 8 {
+            held -= 8;
+            bytes.push(u8::try_from((bits >> held) & 0xff).ok()?);
+            bits &= (1 << held) - 1;
+        }
+    }
+    Some(bytes)
+}
