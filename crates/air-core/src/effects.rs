@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{fact::PathLabels, value::Value};
+use crate::{fact::PathLabels, place::host_labels, value::Value};
 
 /// The difference between a checkpoint and now.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +16,17 @@ pub struct Effects {
     pub processes: Observed<ProcessEffect>,
     /// Connections that the call attempted.
     pub connections: Observed<ConnectionEffect>,
+    /// Services of the sandbox: programs that ran before the agent did.
+    #[serde(default)]
+    pub services: Observed<ServiceEffect>,
+    /// What the output of the call repeats.
+    #[serde(default = "unexamined")]
+    pub output: Observed<OutputEffect>,
+}
+
+/// The output, in the records of versions that did not examine it.
+fn unexamined() -> Observed<OutputEffect> {
+    Observed::partial(Vec::new(), "the output was not examined")
 }
 
 /// Reads, in the records of versions that did not observe them.
@@ -100,6 +111,10 @@ pub struct FileEffect {
     /// `names`.
     #[serde(default)]
     pub aspects: Vec<String>,
+    /// What is notable about the text that it gained, such as `program` or `shadowing-alias`; see
+    /// [`crate::fact::ContentMarks`].
+    #[serde(default)]
+    pub marks: Vec<String>,
     /// Whether AIR can put it back as it was.
     pub reversible: bool,
 }
@@ -118,6 +133,26 @@ pub struct ProcessEffect {
     pub pid: u32,
     /// Its command line.
     pub argv: Vec<String>,
+}
+
+/// A program that runs in the sandbox beside the agent, such as a database, and is not its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceEffect {
+    /// Its name in the settings.
+    pub name: String,
+    /// Whether it ran before the call.
+    pub ran: bool,
+    /// Whether it runs now.
+    pub runs: bool,
+}
+
+/// What an output repeats.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputEffect {
+    /// The file or directory, as the agent sees it; for what came from the network, the host.
+    pub origin: String,
+    /// `content` of a file; `listing`: the names in a directory; `network`: what a host answered.
+    pub kind: String,
 }
 
 /// A connection that a call attempted.
@@ -139,6 +174,18 @@ pub struct ConnectionEffect {
     /// Whether they reached the other side. A sandbox takes what is sent and passes nothing on.
     #[serde(default)]
     pub delivered: bool,
+    /// `tcp` or `udp`; empty where it is not known.
+    #[serde(default)]
+    pub transport: String,
+    /// `http`, `tls`, `dns`, or `other`; `None`: nothing was sent, or it is not known.
+    #[serde(default)]
+    pub protocol: Option<String>,
+    /// Bytes that the other side answered, as far as they were counted.
+    #[serde(default)]
+    pub bytes_received: u64,
+    /// How often the program sent again after it had received something: a conversation.
+    #[serde(default)]
+    pub turns: u32,
 }
 
 /// Whether effects can be taken back (OWASP AISVS). Ordered, worst last.
@@ -184,6 +231,8 @@ impl Effects {
             ("reads", self.reads.value(|read| read.to_value(labels))),
             ("processes", self.processes.value(ProcessEffect::to_value)),
             ("connections", self.connections.value(ConnectionEffect::to_value)),
+            ("services", self.services.value(ServiceEffect::to_value)),
+            ("output", self.output.value(|output| output.to_value(labels))),
             ("reversibility", Value::from(self.reversibility().name())),
         ])
     }
@@ -205,6 +254,7 @@ impl FileEffect {
             ("origin", origin(self.origin.as_deref(), self.origin_unknown.as_deref())),
             ("moved", Value::optional(self.moved.as_deref())),
             ("aspects", Value::strings(self.aspects.iter().map(String::as_str))),
+            ("marks", Value::strings(self.marks.iter().map(String::as_str))),
             ("reversibility", Value::from(self.reversibility().name())),
         ])
     }
@@ -242,6 +292,30 @@ impl ProcessEffect {
     }
 }
 
+impl ServiceEffect {
+    fn to_value(&self) -> Value {
+        Value::record([
+            ("name", Value::from(self.name.as_str())),
+            ("ran", Value::from(self.ran)),
+            ("runs", Value::from(self.runs)),
+        ])
+    }
+}
+
+impl OutputEffect {
+    fn to_value(&self, labels: &dyn PathLabels) -> Value {
+        let known = match self.kind.as_str() {
+            "network" => host_labels(&self.origin),
+            _ => labels.labels(&self.origin),
+        };
+        Value::record([
+            ("origin", Value::from(self.origin.as_str())),
+            ("kind", Value::from(self.kind.as_str())),
+            ("labels", Value::strings(known)),
+        ])
+    }
+}
+
 impl ConnectionEffect {
     /// What was delivered cannot be taken back. An attempt that led nowhere changed nothing, nor
     /// does what went to another process of the sandbox by itself.
@@ -264,6 +338,11 @@ impl ConnectionEffect {
                 origin(self.payload_origin.as_deref(), self.origin_unknown.as_deref()),
             ),
             ("delivered", Value::from(self.delivered)),
+            ("labels", Value::strings(host_labels(&self.host))),
+            ("transport", Value::from(self.transport.as_str())),
+            ("protocol", Value::optional(self.protocol.as_deref())),
+            ("bytes_received", Value::Int(i64::try_from(self.bytes_received).unwrap_or(i64::MAX))),
+            ("turns", Value::Int(self.turns.into())),
             ("reversibility", Value::from(self.reversibility().name())),
         ])
     }

@@ -322,6 +322,8 @@ pub static EFFECTS: Record = Record {
         ("reads", Type::List(&Type::Record(&READ))),
         ("processes", Type::List(&Type::Record(&PROCESS))),
         ("connections", Type::List(&Type::Record(&CONNECTION))),
+        ("services", Type::List(&Type::Record(&SERVICE))),
+        ("output", Type::List(&Type::Record(&OUTPUT))),
         ("reversibility", Type::String),
     ],
 };
@@ -337,6 +339,7 @@ pub static FILE: Record = Record {
         ("origin", Type::Nullable(&Type::String)),
         ("moved", Type::Nullable(&Type::String)),
         ("aspects", TEXTS),
+        ("marks", TEXTS),
         ("reversibility", Type::String),
     ],
 };
@@ -358,8 +361,23 @@ pub static CONNECTION: Record = Record {
         ("bytes_sent", Type::Int),
         ("payload_origin", Type::Nullable(&Type::String)),
         ("delivered", Type::Bool),
+        ("labels", TEXTS),
+        ("transport", Type::String),
+        ("protocol", Type::Nullable(&Type::String)),
+        ("bytes_received", Type::Int),
+        ("turns", Type::Int),
         ("reversibility", Type::String),
     ],
+};
+/// An item of `effects.services`.
+pub static SERVICE: Record = Record {
+    name: "service effect",
+    fields: &[("name", Type::String), ("ran", Type::Bool), ("runs", Type::Bool)],
+};
+/// An item of `effects.output`.
+pub static OUTPUT: Record = Record {
+    name: "output effect",
+    fields: &[("origin", Type::String), ("kind", Type::String), ("labels", TEXTS)],
 };
 
 /// Labels of paths, such as `credential` or `system`.
@@ -370,6 +388,26 @@ pub trait PathLabels: Send + Sync + fmt::Debug {
     /// Whether the content there is worth recognising elsewhere.
     fn is_sensitive(&self, path: &str) -> bool {
         !self.labels(path).is_empty()
+    }
+}
+
+/// What is notable about text that a file gained.
+pub trait ContentMarks: Send + Sync + fmt::Debug {
+    /// Marks of what `now` has and `before` had not, for the file at `path`, as the agent sees it.
+    /// Both are its first [`MARKED_BYTES`] at most. Empty: nothing notable.
+    fn marks(&self, path: &str, before: &[u8], now: &[u8]) -> Vec<Arc<str>>;
+}
+
+/// How much of a file is looked at for [`ContentMarks`], in bytes.
+pub const MARKED_BYTES: usize = 256 << 10;
+
+/// No content has a mark.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoMarks;
+
+impl ContentMarks for NoMarks {
+    fn marks(&self, _path: &str, _before: &[u8], _now: &[u8]) -> Vec<Arc<str>> {
+        Vec::new()
     }
 }
 

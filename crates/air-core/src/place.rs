@@ -172,6 +172,10 @@ impl Held {
 }
 
 /// `loopback`, `link-local`, `private` or `public`; `None` where the host is computed.
+pub(crate) fn host_labels(host: &str) -> Vec<Arc<str>> {
+    host_label(host).into_iter().map(Arc::from).collect()
+}
+
 fn host_label(address: &str) -> Option<&'static str> {
     // The index of a package manager, by its type in a package URL: `pkg://npm`.
     if address.starts_with("pkg://") {

@@ -154,6 +154,11 @@ pub trait Workspace: Send + Sync {
         to: &'a CheckpointId,
     ) -> BoxFuture<'a, Result<String, WorkspaceError>>;
 
+    /// Starts the services of the sandbox again that do not run. Idempotent. Says which.
+    fn restart(&self) -> BoxFuture<'_, Result<String, WorkspaceError>> {
+        Box::pin(std::future::ready(Ok("there are no services".to_owned())))
+    }
+
     /// Hands what the session changed over to the user's files, where tools act on a layer above
     /// them. Never over what somebody else changed meanwhile: that is merged, or held back and named.
     /// Idempotent. What it changed; `None` where there is no layer, or nothing in it.

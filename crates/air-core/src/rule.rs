@@ -112,6 +112,8 @@ pub enum ResponseAction {
     Quarantine,
     /// Put the workspace back as it was before the step. Recovers.
     Rollback,
+    /// Start the services of the sandbox again that do not run. Recovers.
+    Restart,
     /// One call through the agent's own toolbox, or several with `for`.
     Call {
         /// Canonical name of the tool.
@@ -128,7 +130,7 @@ impl ResponseAction {
     pub fn contains(&self) -> bool {
         match self {
             Self::Kill | Self::Isolate | Self::Quarantine => true,
-            Self::Rollback => false,
+            Self::Rollback | Self::Restart => false,
             Self::Call { contains, .. } => *contains,
         }
     }
@@ -140,6 +142,7 @@ impl ResponseAction {
             Self::Isolate => "isolate",
             Self::Quarantine => "quarantine",
             Self::Rollback => "rollback",
+            Self::Restart => "restart",
             Self::Call { .. } => "call",
         }
     }

@@ -213,7 +213,9 @@ impl Scene<'_> {
                     files: Observed::partial(Vec::new(), why.clone()),
                     reads: Observed::partial(Vec::new(), why.clone()),
                     processes: Observed::partial(Vec::new(), why.clone()),
-                    connections: Observed::partial(Vec::new(), why),
+                    connections: Observed::partial(Vec::new(), why.clone()),
+                    services: Observed::partial(Vec::new(), why.clone()),
+                    output: Observed::partial(Vec::new(), why),
                 }
             }
         }

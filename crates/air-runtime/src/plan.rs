@@ -50,6 +50,7 @@ pub(crate) async fn response(
             ResponseAction::Isolate => add(phase, Action::Isolate),
             ResponseAction::Quarantine => add(phase, quarantine()),
             ResponseAction::Rollback => add(phase, Action::Rollback),
+            ResponseAction::Restart => add(phase, Action::Restart),
             ResponseAction::Call { tool, template, .. } => {
                 for action in calls(tool, &**template, facts, ports).await? {
                     add(phase, action);

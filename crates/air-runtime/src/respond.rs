@@ -167,6 +167,7 @@ async fn act(
         Action::Isolate => workspace.isolate().await,
         Action::Quarantine { paths } => workspace.quarantine(incident.id(), paths).await,
         Action::Rollback => workspace.rollback(&incident.detection().checkpoint).await,
+        Action::Restart => workspace.restart().await,
         Action::Call { tool, arguments, .. } => {
             let json = ports.journal.payload(arguments).await.map_err(|error| error.to_string())?;
             let json = json.ok_or("its arguments were erased")?;
@@ -191,7 +192,7 @@ pub(crate) fn is_restorable(rule: &Rule) -> bool {
     // What was sent or read stays so whatever is restored.
     let fresh = |place: &FactPath| match place.root {
         Root::State => true,
-        Root::Effects => !matches!(place.field(), Some("connections" | "reads")),
+        Root::Effects => !matches!(place.field(), Some("connections" | "reads" | "output")),
         _ => false,
     };
     match &rule.kind {

@@ -53,6 +53,7 @@ pub(crate) fn files(
                 origin_unknown,
                 moved: None,
                 aspects: names(&shown.aspects),
+                marks: Vec::new(),
                 reversible: shown.before.as_ref().map_or(!blind, held),
             })
         })

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{
     origin::Origin,
-    protocol::{Connection, Direction, Reply, Request},
+    protocol::{Connection, Direction, Reply, Request, Transport},
     sandbox::Sandbox,
     workspace::unexpected,
 };
@@ -181,6 +181,13 @@ impl Seen {
             origin_unknown: None,
             // Whatever a supervisor says, the namespace has no way out.
             delivered: seen.delivered && seen.direction == Direction::Local,
+            transport: match seen.transport {
+                Transport::Tcp => "tcp".to_owned(),
+                Transport::Udp => "udp".to_owned(),
+            },
+            protocol: None,
+            bytes_received: 0,
+            turns: 0,
         };
         Self { effect, payload: seen.payload, truncated: seen.truncated }
     }

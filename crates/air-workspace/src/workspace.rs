@@ -306,6 +306,8 @@ impl Inner {
             reads: Observed::partial(running.reads.clone(), "what processes read is not observed"),
             processes,
             connections,
+            services: Observed::default(),
+            output: Observed::partial(Vec::new(), "the output was not examined"),
         })
     }
 

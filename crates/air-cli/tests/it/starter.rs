@@ -22,6 +22,7 @@ fn effect(change: Change, path: &str, origin: Option<&str>) -> FileEffect {
         origin_unknown,
         moved,
         aspects,
+        marks: Vec::new(),
         reversible: true,
     }
 }
@@ -35,6 +36,7 @@ fn facts(files: Observed<FileEffect>, earlier: &[FileEffect], processes: &[u32])
         files,
         processes: Observed::whole(processes.collect()),
         connections: Observed::default(),
+        ..Effects::default()
     };
     let earlier = Effects { files: Observed::whole(earlier.to_vec()), ..Effects::default() };
     let history = Value::list([Value::record([("effects", earlier.to_value(&labels))])]);

@@ -66,6 +66,8 @@ pub enum Action {
     },
     /// Put the workspace back as it was before the step.
     Rollback,
+    /// Start services of the sandbox again that do not run.
+    Restart,
     /// One call through the agent's toolbox.
     Call {
         /// Canonical name of the tool.
@@ -91,6 +93,7 @@ impl Action {
             | Self::Isolate
             | Self::Quarantine { .. }
             | Self::Rollback
+            | Self::Restart
             | Self::Impossible { .. } => true,
             Self::Call { idempotent, .. } => *idempotent,
         }
@@ -104,6 +107,7 @@ impl Action {
             Self::Isolate => "isolate",
             Self::Quarantine { .. } => "quarantine",
             Self::Rollback => "rollback",
+            Self::Restart => "restart",
             Self::Call { .. } | Self::Impossible { .. } => "call",
         }
     }

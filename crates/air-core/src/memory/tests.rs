@@ -38,6 +38,7 @@ fn change(path: &str, change: Change, origin: Option<&str>, moved: Option<&str>)
         origin_unknown: None,
         moved: moved.map(str::to_owned),
         aspects: Vec::new(),
+        marks: Vec::new(),
         reversible: true,
     });
     effects

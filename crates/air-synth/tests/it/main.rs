@@ -76,6 +76,7 @@ fn files(all: &[(&str, Change, Option<&str>)]) -> Effects {
         origin_unknown: None,
         moved: None,
         aspects: Vec::new(),
+        marks: Vec::new(),
         reversible: true,
     }));
     effects

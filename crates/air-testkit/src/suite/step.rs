@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use air_core::{
-    effects::{Change, ConnectionEffect, Effects, FileEffect, Observed, ProcessEffect, ReadEffect},
+    effects::{
+        Change, ConnectionEffect, Effects, FileEffect, Observed, OutputEffect, ProcessEffect,
+        ReadEffect, ServiceEffect,
+    },
     step::{Arguments, Observation},
 };
 use serde::Deserialize;
@@ -56,6 +59,10 @@ pub struct StepEffects {
     connections: Vec<ConnectionEffect>,
     #[serde(default)]
     reads: Vec<ReadEffect>,
+    #[serde(default)]
+    services: Vec<ServiceEffect>,
+    #[serde(default)]
+    output: Vec<OutputEffect>,
     /// Why the lists may lack something.
     incomplete: Option<String>,
 }
@@ -70,6 +77,8 @@ struct StepFile {
     #[serde(default = "plain_mode")]
     mode: u32,
     origin: Option<String>,
+    #[serde(default)]
+    marks: Vec<String>,
     #[serde(default = "yes")]
     reversible: bool,
 }
@@ -101,6 +110,7 @@ impl StepEffects {
             origin_unknown: None,
             moved: None,
             aspects: Vec::new(),
+            marks: file.marks.clone(),
             reversible: file.reversible,
         });
         let incomplete = &self.incomplete;
@@ -112,6 +122,8 @@ impl StepEffects {
                 items: self.connections.clone(),
                 incomplete: incomplete.clone(),
             },
+            services: Observed { items: self.services.clone(), incomplete: incomplete.clone() },
+            output: Observed { items: self.output.clone(), incomplete: incomplete.clone() },
         }
     }
 }

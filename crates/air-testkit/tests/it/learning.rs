@@ -89,6 +89,7 @@ impl Agent {
             origin_unknown: None,
             moved: None,
             aspects: aspects.iter().map(|&aspect| aspect.to_owned()).collect(),
+            marks: Vec::new(),
             reversible: true,
         });
         let files = Observed::whole(files.collect());

@@ -48,6 +48,7 @@ fn effects() -> Effects {
         origin_unknown: None,
         moved: None,
         aspects: Vec::new(),
+        marks: Vec::new(),
         reversible: true,
     };
     Effects { files: Observed::whole(vec![file]), ..Effects::default() }

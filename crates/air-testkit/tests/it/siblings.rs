@@ -90,6 +90,7 @@ fn effects(code: &CodeFacts) -> Effects {
                 Activity::FileOwner => vec!["owner".to_owned()],
                 _ => Vec::new(),
             },
+            marks: Vec::new(),
             reversible: true,
         });
     }
