@@ -244,7 +244,7 @@ trigger b
     22:11 bad-action `contain` is not followed by `call`
          write `contain call TOOL {…}`
     23:3 bad-action unknown action `dance`
-         actions are `kill`, `isolate`, `quarantine`, `rollback`, `call TOOL {…}` and `contain call TOOL {…}`
+         actions are `kill`, `isolate`, `quarantine`, `rollback`, `restart`, `call TOOL {…}` and `contain call TOOL {…}`
     27:1 missing-clause this rule has neither `remediate` nor `block`
          an AIR rule has `remediate`, a guardrail one of `block`, `ask` and `warn`
     27:6 duplicate-name `@a` is the name of another rule
