@@ -177,7 +177,8 @@ impl Condition for Unreadable {
     }
 }
 
-/// The authored rules and the guardrails in force, and what is wrong with the guardrails.
+/// The authored rules and the guardrails in force, and what is wrong with the guardrails. Unless they
+/// are to be enforced, guardrails are in shadow.
 ///
 /// # Errors
 ///
@@ -186,6 +187,7 @@ pub(crate) async fn engine(
     ports: &Ports,
     rules: Vec<Rule>,
     policy: FailPolicy,
+    enforce: bool,
 ) -> Result<(Engine, Vec<GuardrailFault>), RuntimeError> {
     let mut entries: Vec<Entry> =
         rules.into_iter().map(|rule| entry(rule, Mode::Enforce)).collect();
@@ -199,6 +201,9 @@ pub(crate) async fn engine(
             rule.name = format!("{}.{}", rule.name, at + 1).as_str().into();
             names.insert(rule.name.clone());
             learned.rule = Arc::new(rule);
+        }
+        if !enforce {
+            learned.mode = Mode::Shadow;
         }
         entries.push(learned);
     }
