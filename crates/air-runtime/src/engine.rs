@@ -149,7 +149,8 @@ fn unreadable(id: &GuardrailId, text: &str, why: &str) -> Rule {
         tags: Vec::new(),
         decision: Decision::Decide(Arc::new(Unreadable(why.into()))),
         check: text.into(),
-        kind: RuleKind::Guardrail { hit: Hit::Block, instead: None, from: None },
+        instead: None,
+        kind: RuleKind::Guardrail { hit: Hit::Block, from: None },
         source: text.into(),
     }
 }
