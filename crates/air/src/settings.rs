@@ -6,7 +6,7 @@ use std::{
 };
 
 use air_core::{policy::FailPolicy, rule::Rule};
-use air_workspace::Limits;
+use air_workspace::{Limits, Service, Shape};
 
 /// Everything about one workspace that a host decides.
 #[derive(Debug, Clone)]
@@ -28,6 +28,14 @@ pub struct Settings {
     pub layered: bool,
     /// Whether guardrails are learned from incidents.
     pub learn: bool,
+    /// What the workspace is to tools: a directory, or the whole root file system.
+    pub shape: Shape,
+    /// Variables of all calls, in the place of defaults of the same name.
+    pub environment: Vec<(String, String)>,
+    /// Files and directories of the host that tools see, and where.
+    pub binds: Vec<(PathBuf, PathBuf)>,
+    /// Programs that run beside the agent and are not its own.
+    pub services: Vec<Service>,
     /// The program and leading arguments that lead to [`air_workspace::supervisor::main`].
     pub supervisor: Vec<OsString>,
 }
@@ -45,6 +53,10 @@ impl Settings {
             unsandboxed: false,
             layered: true,
             learn: true,
+            shape: Shape::Directory,
+            environment: Vec::new(),
+            binds: Vec::new(),
+            services: Vec::new(),
             supervisor,
         }
     }
