@@ -113,7 +113,7 @@ impl Inner {
                 .envs([("LANG", "C.UTF-8"), ("TERM", "dumb"), ("USER", "agent")])
                 .current_dir(&self.config.workspace);
         }
-        Sandbox::start(command, log, groups)
+        Sandbox::start(command, log, groups, self.config.outside.clone())
     }
 
     /// What bubblewrap binds from where.
@@ -170,6 +170,7 @@ impl Inner {
                 nproc: self.nproc(),
             },
             confinement: self.confinement(),
+            outside: self.config.outside.as_ref().map(|outside| outside.local_ports()),
         })
     }
 
