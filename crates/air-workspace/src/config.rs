@@ -41,7 +41,7 @@ pub struct SandboxConfig {
     /// Files outside of the workspace that may be an origin, such as `/etc/passwd`.
     pub sensitive_paths: Vec<String>,
     /// What answers in the place of the outside world. Default: nothing does, and nothing leaves.
-    /// Only in T3.
+    /// Takes T3.
     pub outside: Option<Arc<dyn Outside>>,
     /// What is notable about text that files gain. Default: nothing.
     pub marks: Arc<dyn ContentMarks>,

@@ -329,6 +329,7 @@ impl Air {
         );
         config.unsandboxed = settings.unsandboxed;
         config.limits = settings.limits.clone();
+        config.outside.clone_from(&settings.outside);
         config.labels = Arc::<LabelTable>::clone(&self.labels);
         config.sensitive_paths = self.labels.known_paths().into_iter().map(Into::into).collect();
         config

@@ -3,10 +3,11 @@
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use air_core::{policy::FailPolicy, rule::Rule};
-use air_workspace::Limits;
+use air_workspace::{Limits, Outside};
 
 /// Everything about one workspace that a host decides.
 #[derive(Debug, Clone)]
@@ -35,6 +36,9 @@ pub struct Settings {
     pub respond: bool,
     /// The program and leading arguments that lead to [`air_workspace::supervisor::main`].
     pub supervisor: Vec<OsString>,
+    /// What answers in the place of the outside world. Default: nothing does, and nothing leaves.
+    /// Takes tier T3.
+    pub outside: Option<Arc<dyn Outside>>,
 }
 
 impl Settings {
@@ -53,6 +57,7 @@ impl Settings {
             enforce: true,
             respond: true,
             supervisor,
+            outside: None,
         }
     }
 
