@@ -332,6 +332,7 @@ impl Air {
         );
         config.unsandboxed = settings.unsandboxed;
         config.limits = settings.limits.clone();
+        config.outside.clone_from(&settings.outside);
         config.shape = settings.shape;
         config.environment.clone_from(&settings.environment);
         config.binds.clone_from(&settings.binds);
