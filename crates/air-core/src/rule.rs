@@ -25,6 +25,9 @@ pub struct Rule {
     pub decision: Decision,
     /// What a judge or a person reads: the clause `check`, its lines joined by `\n`, unindented.
     pub check: Arc<str>,
+    /// `instead`: a way forward. A guardrail tells it with the refusal; an AIR rule hands it to the
+    /// guardrails that are learned from its incidents.
+    pub instead: Option<Arc<str>>,
     /// What kind of rule it is, and what it does when it holds.
     pub kind: RuleKind,
     /// The rule as text, from `rule` to `end`: what is shown, stored and digested.
@@ -82,8 +85,6 @@ pub enum RuleKind {
     Guardrail {
         /// What a hit does.
         hit: Hit,
-        /// `instead`: a way forward, told with the refusal.
-        instead: Option<Arc<str>>,
         /// `from incident ID`: what it was learned from.
         from: Option<IncidentId>,
     },

@@ -62,7 +62,7 @@ pub fn structured(guardrail: &Guardrail) -> Structured<'_> {
 }
 
 fn structure(rule: &Rule) -> Option<Structure> {
-    let RuleKind::Guardrail { hit, instead, .. } = &rule.kind else { return None };
+    let RuleKind::Guardrail { hit, .. } = &rule.kind else { return None };
     let part = |condition: Option<&std::sync::Arc<dyn air_core::condition::Condition>>| {
         condition.and_then(|condition| tree(condition.source()).ok())
     };
@@ -77,7 +77,7 @@ fn structure(rule: &Rule) -> Option<Structure> {
         tags: rule.tags.iter().map(ToString::to_string).collect(),
         check: rule.check.to_string(),
         hit: hit_name(*hit),
-        instead: instead.as_ref().map(ToString::to_string),
+        instead: rule.instead.as_ref().map(ToString::to_string),
         decide,
         when,
         evidence,

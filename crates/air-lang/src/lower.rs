@@ -125,7 +125,7 @@ impl<'c, 's> Clauses<'c, 's> {
                 respond: respond.unwrap_or_default(),
                 remediate: remediate?,
             },
-            Kind::Guardrail(hit) => RuleKind::Guardrail { hit, instead, from },
+            Kind::Guardrail(hit) => RuleKind::Guardrail { hit, from },
             Kind::Unclear => return None,
         };
         let decision = match decide {
@@ -140,6 +140,7 @@ impl<'c, 's> Clauses<'c, 's> {
             tags: tags.unwrap_or_default(),
             decision,
             check: check?,
+            instead,
             kind,
             source: source.get(self.header.word.start..end)?.into(),
         })
@@ -177,7 +178,7 @@ impl<'c, 's> Clauses<'c, 's> {
     fn misplaced(&self, kind: Kind, sink: &mut Sink) {
         let (wrong, message, hint): (&[Keyword], _, _) = match kind {
             Kind::Incident => (
-                &[Keyword::Instead, Keyword::From],
+                &[Keyword::From],
                 "does not belong in an AIR rule",
                 "only a guardrail has it: a rule with `block`, `ask` or `warn`",
             ),

@@ -8,7 +8,7 @@ use air_core::{
     outcome::{Outcome, Verdict},
     port::JournalError,
     question::{Question, QuestionKind},
-    rule::{Rule, RuleKind},
+    rule::Rule,
 };
 
 use crate::{Ports, facts::Scene, session::RuntimeError};
@@ -71,11 +71,11 @@ pub(crate) fn refusal(hits: &[Finding], undetermined: &[Finding]) -> String {
     let hit = hits.iter().map(|finding| {
         let rule = &finding.rule;
         let check = rule.check.split_whitespace().collect::<Vec<_>>().join(" ");
-        let instead = match &rule.kind {
-            RuleKind::Guardrail { instead: Some(instead), .. } => {
+        let instead = match &rule.instead {
+            Some(instead) => {
                 format!(" Instead: {}", instead.split_whitespace().collect::<Vec<_>>().join(" "))
             }
-            _ => String::new(),
+            None => String::new(),
         };
         format!("guardrail @{}: {check}{instead}", rule.name)
     });

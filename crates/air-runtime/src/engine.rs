@@ -149,7 +149,8 @@ fn unreadable(id: &GuardrailId, text: &str, why: &str) -> Rule {
         tags: Vec::new(),
         decision: Decision::Decide(Arc::new(Unreadable(why.into()))),
         check: text.into(),
-        kind: RuleKind::Guardrail { hit: Hit::Block, instead: None, from: None },
+        instead: None,
+        kind: RuleKind::Guardrail { hit: Hit::Block, from: None },
         source: text.into(),
     }
 }
@@ -177,7 +178,8 @@ impl Condition for Unreadable {
     }
 }
 
-/// The authored rules and the guardrails in force, and what is wrong with the guardrails.
+/// The authored rules and the guardrails in force, and what is wrong with the guardrails. Unless they
+/// are to be enforced, guardrails are in shadow.
 ///
 /// # Errors
 ///
@@ -186,6 +188,7 @@ pub(crate) async fn engine(
     ports: &Ports,
     rules: Vec<Rule>,
     policy: FailPolicy,
+    enforce: bool,
 ) -> Result<(Engine, Vec<GuardrailFault>), RuntimeError> {
     let mut entries: Vec<Entry> =
         rules.into_iter().map(|rule| entry(rule, Mode::Enforce)).collect();
@@ -199,6 +202,9 @@ pub(crate) async fn engine(
             rule.name = format!("{}.{}", rule.name, at + 1).as_str().into();
             names.insert(rule.name.clone());
             learned.rule = Arc::new(rule);
+        }
+        if !enforce {
+            learned.mode = Mode::Shadow;
         }
         entries.push(learned);
     }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use air_core::{
+    effects::Effects,
     fact::{Facts, Root, Roots},
     guardrail::{Guardrail, Mode, Provenance},
     id::{IncidentId, RuleName},
@@ -13,7 +14,9 @@ use air_core::{
     port::{
         Event, Harm, Journal, PastStep, Proposal, ShadowRecord, Stream, Synthesis, SynthesisRequest,
     },
+    rule::Rule,
     session::SessionEvent,
+    step::{CompletedStep, ProposedStep},
 };
 
 use crate::{
@@ -31,12 +34,58 @@ const MOST_SESSIONS: usize = 256;
 /// Earlier incidents of the same rule.
 const MOST_HARMS: usize = 16;
 
-/// What the journal tells.
-#[derive(Default)]
-struct Evidence {
-    benign: Vec<PastStep>,
-    harms: Vec<Harm>,
-    shadows: Vec<ShadowRecord>,
+/// What is known beside an incident's own step.
+#[derive(Debug, Clone, Default)]
+pub struct Evidence {
+    /// Steps that no rule objected to.
+    pub benign: Vec<PastStep>,
+    /// Steps that led to earlier incidents of the same rule, oldest first; the last ones count.
+    pub harms: Vec<Harm>,
+    /// What became of the steps on which rules in shadow have held.
+    pub shadows: Vec<ShadowRecord>,
+}
+
+/// An incident to learn from.
+#[derive(Debug, Clone, Copy)]
+pub struct Lesson<'a> {
+    /// The task of its session.
+    pub task: &'a str,
+    /// The agent's name.
+    pub agent: &'a str,
+    /// The incident.
+    pub incident: &'a Incident,
+    /// The rule that leads it.
+    pub rule: &'a Rule,
+    /// The step that caused it.
+    pub step: &'a CompletedStep,
+    /// What the step changed.
+    pub effects: &'a Effects,
+}
+
+/// Learns a guardrail as a session does when it eradicates, into `ports.guardrails`, on evidence that
+/// is given. Nothing is executed or journaled.
+///
+/// # Errors
+///
+/// Why no guardrail could be learned.
+pub async fn learn(
+    ports: &Ports,
+    lesson: &Lesson<'_>,
+    evidence: &Evidence,
+) -> Result<Adopted, String> {
+    let existing = ports.guardrails.current().await.map_err(|error| error.to_string())?;
+    let history = History::default();
+    match synthesize(ports, lesson, &history, evidence, &existing).await {
+        Input::Adopted(adopted) => Ok(adopted),
+        Input::SynthesisFailed(why) => Err(why),
+        _ => Err("no guardrails are learned here".to_owned()),
+    }
+}
+
+/// A step as evidence, at the beginning of a session.
+pub fn past_step(ports: &Ports, step: &ProposedStep) -> PastStep {
+    let code = History::default().read(ports, step);
+    PastStep { plan: step.plan.clone(), call: step.call.clone(), code }
 }
 
 /// Learns from `incident`.
@@ -46,9 +95,9 @@ pub(crate) async fn eradicate(
     context: &Context<'_>,
     incident: &Incident,
 ) -> Input {
-    let Some(synthesizer) = &ports.synthesizer else {
+    if ports.synthesizer.is_none() {
         return Input::SynthesisOff;
-    };
+    }
     let existing = match ports.guardrails.current().await {
         Ok(existing) => existing,
         Err(error) => return Input::SynthesisFailed(error.to_string()),
@@ -67,18 +116,35 @@ pub(crate) async fn eradicate(
         Ok(evidence) => evidence,
         Err(error) => return Input::SynthesisFailed(error.to_string()),
     };
-    let code = context.history.read(ports, &case.step.proposed);
-    let facts = facts_before(case, ports, context, incident).await;
+    let (task, agent, step, effects) = (context.task, context.agent, &case.step, &case.effects);
+    let lesson = Lesson { task, agent, incident, rule, step, effects };
+    synthesize(ports, &lesson, context.history, &evidence, &existing).await
+}
+
+async fn synthesize(
+    ports: &Ports,
+    lesson: &Lesson<'_>,
+    history: &History,
+    evidence: &Evidence,
+    existing: &[Guardrail],
+) -> Input {
+    let Some(synthesizer) = &ports.synthesizer else {
+        return Input::SynthesisOff;
+    };
+    let Lesson { incident, rule, step, effects, .. } = *lesson;
+    let code = history.read(ports, &step.proposed);
+    let facts = facts_before(ports, lesson, history).await;
+    let extra = evidence.harms.len().saturating_sub(MOST_HARMS);
     let request = SynthesisRequest {
         incident,
         rule,
-        step: &case.step,
+        step,
         code: &code,
-        effects: &case.effects,
+        effects,
         facts: &facts,
-        harms: &evidence.harms,
+        harms: evidence.harms.get(extra..).unwrap_or_default(),
         benign: &evidence.benign,
-        existing: &existing,
+        existing,
         shadows: &evidence.shadows,
     };
     match synthesizer.synthesize(request).await {
@@ -141,19 +207,14 @@ pub(crate) async fn narrow(ports: &Ports, mistaken: &[RuleName]) -> Result<(), R
 }
 
 /// What could be known before the step that led to the incident.
-async fn facts_before(
-    case: &Case,
-    ports: &Ports,
-    context: &Context<'_>,
-    incident: &Incident,
-) -> Facts {
+async fn facts_before(ports: &Ports, lesson: &Lesson<'_>, history: &History) -> Facts {
     let scene = Scene {
         ports,
-        session: &incident.detection().session,
-        task: context.task,
-        agent: context.agent,
-        history: context.history,
-        step: &case.step.proposed,
+        session: &lesson.incident.detection().session,
+        task: lesson.task,
+        agent: lesson.agent,
+        history,
+        step: &lesson.step.proposed,
         after: None,
         code: OnceLock::new(),
     };
@@ -196,8 +257,6 @@ async fn evidence(
         }
         history.push(&step, effects, &code, &*ports.workspace);
     }
-    let extra = found.harms.len().saturating_sub(MOST_HARMS);
-    found.harms.drain(..extra);
     found.shadows = shadows(&*ports.journal).await?;
     Ok(found)
 }

@@ -35,7 +35,11 @@ impl Session {
         // Call templates may read anything.
         let missing: Roots = Root::ALL.into_iter().collect();
         scene.supply(facts, missing.without(facts.supplied()), Some(effects)).await;
-        let response = plan::response(&decided.hits, effects, facts, &self.ports).await?;
+        let response = if self.respond {
+            plan::response(&decided.hits, effects, facts, &self.ports).await?
+        } else {
+            Vec::new()
+        };
         let mut rules = Vec::new();
         for finding in &decided.hits {
             rules.push(self.ports.journal.put_payload(finding.rule.source.as_bytes()).await?);

@@ -10,6 +10,7 @@ mod facts;
 mod incident;
 mod plan;
 mod ports;
+pub mod rehearse;
 pub mod replay;
 mod respond;
 mod resume;

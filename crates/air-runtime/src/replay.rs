@@ -108,7 +108,7 @@ pub async fn replay(
 ) -> Result<Vec<ReplayedStep>, RuntimeError> {
     let beside = matches!(trial, Trial::Beside(_));
     let engine = match trial {
-        Trial::Instead(rules) => engine(ports, rules, policy).await?.0,
+        Trial::Instead(rules) => engine(ports, rules, policy, true).await?.0,
         Trial::Beside(rules) => {
             let enforced = |rule| Entry { rule: Arc::new(rule), mode: Mode::Enforce };
             Engine::new(RuleSet::new(rules.into_iter().map(enforced))?, policy)

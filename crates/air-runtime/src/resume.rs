@@ -96,7 +96,8 @@ impl Session {
         }
         let history = history(&ports, &events).await?;
         let task = ports.journal.payload(task).await?.unwrap_or_default();
-        let (engine, faults) = engine(&ports, opening.rules, opening.policy).await?;
+        let (engine, faults) =
+            engine(&ports, opening.rules, opening.policy, opening.enforce).await?;
         Ok(Self {
             engine,
             faults,
@@ -105,6 +106,7 @@ impl Session {
             agent: agent.clone(),
             history,
             publication: None,
+            respond: opening.respond,
             mistaken: Vec::new(),
             id,
             ports,

@@ -69,6 +69,10 @@ pub struct Opening {
     pub rules_digest: String,
     /// What undetermined answers do.
     pub policy: FailPolicy,
+    /// Whether learned guardrails act; otherwise each is in shadow.
+    pub enforce: bool,
+    /// Whether incidents are responded to; otherwise they are found and learned from, no more.
+    pub respond: bool,
 }
 
 /// Leave to run one call. Give it back to [`Session::after_step`].
@@ -125,6 +129,7 @@ pub struct Session {
     pub(crate) machine: session::Session,
     pub(crate) history: History,
     pub(crate) publication: Option<Publication>,
+    pub(crate) respond: bool,
     /// Wider forms that have held on steps that nothing objected to.
     pub(crate) mistaken: Vec<RuleName>,
     pub(crate) faults: Vec<GuardrailFault>,
@@ -137,7 +142,8 @@ impl Session {
     ///
     /// If the rules cannot be loaded whole or the journal cannot be written.
     pub async fn open(ports: Ports, opening: Opening) -> Result<Self, RuntimeError> {
-        let (engine, faults) = engine(&ports, opening.rules, opening.policy).await?;
+        let (engine, faults) =
+            engine(&ports, opening.rules, opening.policy, opening.enforce).await?;
         let task = ports.journal.put_payload(opening.task.as_bytes()).await?;
         let mut session = Self {
             engine,
@@ -147,6 +153,7 @@ impl Session {
             machine: session::Session::default(),
             history: History::default(),
             publication: None,
+            respond: opening.respond,
             mistaken: Vec::new(),
             faults,
             ports,

@@ -361,9 +361,17 @@ fn rule_text(request: &SynthesisRequest<'_>, name: &str, forms: &[Form]) -> Stri
     let said: Vec<&str> = told.filter(|said| !said.is_empty()).collect();
     format!(
         "rule @{name}\ntrigger {trigger}\nseverity {severity}\nfrom incident {incident}\n\
-         decide {condition}\ncheck\n  the step {}, as in incident {incident}.\nblock\nend\n",
+         decide {condition}\ncheck\n  the step {}, as in incident {incident}.\nblock\n{}end\n",
         said.join(",\n  or "),
+        way_forward(rule),
     )
+}
+
+/// What the author of the rule says is to be done in its place.
+fn way_forward(rule: &Rule) -> String {
+    let Some(instead) = &rule.instead else { return String::new() };
+    let lines = instead.lines().map(|line| format!("  {line}\n"));
+    format!("instead\n{}", lines.collect::<String>())
 }
 
 /// The incident as a part of a rule's name.

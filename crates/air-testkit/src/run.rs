@@ -226,6 +226,8 @@ impl Stage {
             rules: self.rules.clone(),
             rules_digest: String::new(),
             policy: air_core::policy::FailPolicy::default(),
+            enforce: true,
+            respond: true,
         }
     }
 }

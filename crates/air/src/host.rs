@@ -1,6 +1,10 @@
 //! A host whose tools are AIR's own: asks before each call, runs it, and has it examined.
 
-use std::{fs::File, sync::Arc};
+use std::{
+    fs::File,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use air_core::{
     evaluation::FindingRecord,
@@ -11,6 +15,8 @@ use air_core::{
 use air_runtime::{GateReply, ReviewReply, RuntimeError, Session};
 use air_workspace::Tools;
 
+use crate::timing::{Meter, Timings};
+
 /// A session with its tools.
 #[derive(Debug)]
 pub struct Host {
@@ -18,6 +24,8 @@ pub struct Host {
     tools: Arc<Tools>,
     tier: air_core::port::Tier,
     without_layer: Option<String>,
+    meter: Meter,
+    timings: Timings,
     /// Keeps other processes away from the session while it is open.
     _lock: File,
 }
@@ -59,11 +67,13 @@ impl Host {
     pub(crate) fn new(
         session: Session,
         tools: Arc<Tools>,
+        meter: Meter,
         without_layer: Option<String>,
         lock: File,
     ) -> Self {
         let tier = session.tier();
-        Self { session, tools, tier, without_layer, _lock: lock }
+        let timings = Timings::default();
+        Self { session, tools, tier, without_layer, meter, timings, _lock: lock }
     }
 
     /// The session.
@@ -86,6 +96,11 @@ impl Host {
         &self.tools
     }
 
+    /// Where the time of the last step went.
+    pub fn timings(&self) -> Timings {
+        self.timings
+    }
+
     /// One step of the agent: plan, tool, arguments.
     ///
     /// # Errors
@@ -97,6 +112,9 @@ impl Host {
         tool: &str,
         arguments: Arguments,
     ) -> Result<StepOutcome, RuntimeError> {
+        self.meter.reset();
+        self.timings = Timings::default();
+        let begun = Instant::now();
         let call = format!("{}.{}", self.session.id(), self.session.next_index());
         let reply = self
             .session
@@ -106,9 +124,11 @@ impl Host {
             GateReply::Run { ticket, notes } => (ticket, notes),
             GateReply::Refused { findings, message } => {
                 let findings = findings.iter().map(air_core::evaluation::Finding::record).collect();
+                self.timings.check = begun.elapsed();
                 return Ok(StepOutcome::Refused { findings, message });
             }
         };
+        let called = Instant::now();
         let (observation, seen) = match self.tools.call(&ticket.step.call).await {
             Ok(observation) => (observation, true),
             // What is lost may have run: its return was not seen, and its effects are examined.
@@ -118,8 +138,21 @@ impl Host {
                 (Observation { content: String::new(), error, duration_ms: 0 }, seen)
             }
         };
+        let returned = Instant::now();
         let reported = seen.then(|| observation.clone());
-        Ok(match self.session.after_step(*ticket, reported).await? {
+        let reply = self.session.after_step(*ticket, reported).await?;
+        let ended = Instant::now();
+        let (look, responding_since) = self.meter.read();
+        let decided = responding_since.unwrap_or(ended);
+        let watched = (called - begun) + decided.saturating_duration_since(returned);
+        self.timings = Timings {
+            check: watched.saturating_sub(look),
+            look,
+            tool: returned - called,
+            response: ended.saturating_duration_since(decided),
+            eradication: Duration::ZERO,
+        };
+        Ok(match reply {
             ReviewReply::Continue(more) => {
                 notes.extend(more);
                 StepOutcome::Ran { observation, notes }
@@ -135,7 +168,10 @@ impl Host {
     ///
     /// If the journal cannot be written.
     pub async fn idle(&mut self) -> Result<Option<Incident>, RuntimeError> {
-        self.session.idle().await
+        let begun = Instant::now();
+        let incident = self.session.idle().await;
+        self.timings.eradication = begun.elapsed();
+        incident
     }
 
     /// The agent has finished its task.

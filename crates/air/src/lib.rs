@@ -10,6 +10,7 @@ mod host;
 pub mod records;
 mod replay;
 mod settings;
+mod timing;
 mod undo;
 
 use std::{path::PathBuf, sync::Arc};
@@ -26,6 +27,7 @@ use air_journal::SqliteJournal;
 use air_runtime::{Opening, Ports, Session};
 use air_synth::Compiler;
 use air_workspace::{LocalWorkspace, Overlay, SandboxConfig, Tools};
+use timing::{Meter, Metered};
 
 pub use adapters::{Nobody, RandomIds, SystemClock};
 pub use air_runtime::{
@@ -35,6 +37,7 @@ pub use air_runtime::{
 pub use air_workspace::{Undone, UndoneAs};
 pub use host::{Host, StepOutcome};
 pub use settings::Settings;
+pub use timing::Timings;
 pub use undo::{Undo, UndoReport};
 
 /// AIR could not do it.
@@ -163,10 +166,11 @@ impl Air {
         }
         let id = RandomIds.session();
         let (workspace, without_layer) = self.workspace(&id)?;
-        let (ports, tools) = self.ports(workspace, operator);
+        let meter = Meter::default();
+        let (ports, tools) = self.ports(workspace, operator, &meter);
         let opening = Opening { task: task.into(), agent: agent.into(), ..self.opening(&id) };
         let session = Session::open(ports, opening).await?;
-        Ok(Host::new(session, tools, without_layer, lock))
+        Ok(Host::new(session, tools, meter, without_layer, lock))
     }
 
     /// Examines what ended processes left open, and drives every incident to its rest.
@@ -231,7 +235,7 @@ impl Air {
 
     async fn reopen(&self, id: &SessionId) -> Result<Session, AirError> {
         let (workspace, _) = self.workspace(id)?;
-        let (ports, _) = self.ports(workspace, Arc::new(Nobody));
+        let (ports, _) = self.ports(workspace, Arc::new(Nobody), &Meter::default());
         Ok(Session::reopen(ports, self.opening(id)).await?)
     }
 
@@ -247,10 +251,17 @@ impl Air {
             rules: self.settings.rules.clone(),
             rules_digest: digest.finalize().to_hex().to_string(),
             policy: self.settings.policy,
+            enforce: self.settings.enforce,
+            respond: self.settings.respond,
         }
     }
 
-    fn ports(&self, workspace: LocalWorkspace, operator: Arc<dyn Operator>) -> (Ports, Arc<Tools>) {
+    fn ports(
+        &self,
+        workspace: LocalWorkspace,
+        operator: Arc<dyn Operator>,
+        meter: &Meter,
+    ) -> (Ports, Arc<Tools>) {
         let labels: Arc<dyn PathLabels> = Arc::<LabelTable>::clone(&self.labels);
         let tools = Arc::new(Tools::new(workspace.clone()));
         let code = Arc::new(CodeParser::new());
@@ -262,7 +273,7 @@ impl Air {
         let ports = Ports {
             journal: Arc::<SqliteJournal>::clone(&self.journal),
             guardrails: Arc::<SqliteJournal>::clone(&self.journal),
-            workspace: Arc::new(workspace),
+            workspace: Arc::new(Metered { inner: workspace, meter: meter.clone() }),
             tools: Arc::<Tools>::clone(&tools),
             code,
             rules: Arc::new(air_lang::LangRules),

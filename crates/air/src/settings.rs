@@ -10,6 +10,7 @@ use air_workspace::Limits;
 
 /// Everything about one workspace that a host decides.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Settings {
     /// The directory that the agent works in. Absolute.
     pub workspace: PathBuf,
@@ -28,6 +29,10 @@ pub struct Settings {
     pub layered: bool,
     /// Whether guardrails are learned from incidents.
     pub learn: bool,
+    /// Whether learned guardrails act; otherwise each is in shadow: it is evaluated and recorded.
+    pub enforce: bool,
+    /// Whether incidents are responded to; otherwise they are found and learned from, no more.
+    pub respond: bool,
     /// The program and leading arguments that lead to [`air_workspace::supervisor::main`].
     pub supervisor: Vec<OsString>,
 }
@@ -45,6 +50,8 @@ impl Settings {
             unsandboxed: false,
             layered: true,
             learn: true,
+            enforce: true,
+            respond: true,
             supervisor,
         }
     }

@@ -20,6 +20,7 @@ fn init_says_what_to_do_next_and_overwrites_nothing() {
     let cases = [
         Case { name: "new",   args: &["init"], ..Case::default() },
         Case { name: "json",  args: &["init", "--format", "json"], ..Case::default() },
+        Case { name: "packs", args: &["init", "--pack", "code", "--pack", "attacks"], ..Case::default() },
         Case { name: "again", args: &["init"], files: &[("rules/starter.air", "# mine\n")], show: &["rules/starter.air"], ..Case::default() },
         Case { name: "in-a-broken-project", args: &["init"], files: &[("air.toml", "rules = 1\n")], show: &["air.toml"], ..Case::default() },
     ];

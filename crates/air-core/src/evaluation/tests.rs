@@ -90,13 +90,14 @@ fn rule(name: &str, severity: Severity, decision: Decision, kind: RuleKind) -> R
         tags: vec![],
         decision,
         check: "a file is lost.".into(),
+        instead: None,
         kind,
         source: "".into(),
     }
 }
 
 fn guardrail(name: &str, severity: Severity, hit: Hit, decision: Decision) -> Entry {
-    let kind = RuleKind::Guardrail { hit, instead: None, from: None };
+    let kind = RuleKind::Guardrail { hit, from: None };
     Entry { rule: Arc::new(rule(name, severity, decision, kind)), mode: Mode::Enforce }
 }
 

@@ -69,7 +69,8 @@ impl Rules {
             tags: vec![],
             decision: Decision::Decide(Arc::new(Needy { requires, cost, asked })),
             check: "".into(),
-            kind: RuleKind::Guardrail { hit: Hit::Block, instead: None, from: None },
+            instead: None,
+            kind: RuleKind::Guardrail { hit: Hit::Block, from: None },
             source: "".into(),
         };
         self.entries.push(Entry { rule: Arc::new(rule), mode: Mode::Enforce });

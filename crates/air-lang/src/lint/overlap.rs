@@ -178,10 +178,9 @@ impl Pairs<'_, '_> {
             return false;
         }
         match (&rule.kind, &wider.kind) {
-            (
-                RuleKind::Guardrail { hit, instead, .. },
-                RuleKind::Guardrail { hit: other, instead: said, .. },
-            ) => hit <= other && (instead.is_none() || instead == said),
+            (RuleKind::Guardrail { hit, .. }, RuleKind::Guardrail { hit: other, .. }) => {
+                hit <= other && (rule.instead.is_none() || rule.instead == wider.instead)
+            }
             (RuleKind::Incident { respond, .. }, RuleKind::Incident { respond: other, .. }) => {
                 let simple =
                     |action: &ResponseAction| !matches!(action, ResponseAction::Call { .. });

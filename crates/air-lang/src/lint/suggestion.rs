@@ -5,7 +5,6 @@ use std::{collections::BTreeMap, sync::Arc};
 use air_core::{
     fact::{Facts, NoLabels, Root},
     outcome::Outcome,
-    rule::RuleKind,
     value::Value,
 };
 
@@ -20,7 +19,7 @@ const ARGUMENTS: [&str; 5] = ["command", "code", "path", "content", "url"];
 
 /// Looks at what `instead` has in backticks.
 pub(super) fn look(rule: &RuleView<'_>, lint: &mut Lint<'_>) {
-    let RuleKind::Guardrail { instead: Some(instead), .. } = &rule.rule.kind else { return };
+    let Some(instead) = &rule.rule.instead else { return };
     let Some(condition) = rule.rule.decision.sufficient() else { return };
     for text in instead.split('`').skip(1).step_by(2).take(8) {
         let tools = rule.rule.trigger.patterns().iter().take(8);

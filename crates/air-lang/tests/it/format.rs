@@ -29,6 +29,7 @@ pub(crate) fn meaning(rule: &Rule) -> Vec<String> {
         }
         kind @ RuleKind::Guardrail { .. } => out.push(format!("{kind:?}")),
     }
+    out.push(format!("{:?}", rule.instead));
     out
 }
 

@@ -27,10 +27,8 @@ fn rules_of_the_paper_parse_unchanged() {
     assert!(
         matches!(&rules[3].kind, RuleKind::Incident { remediate, .. } if remediate.lines().count() == 3)
     );
-    assert!(matches!(
-        rules[1].kind,
-        RuleKind::Guardrail { hit: Hit::Block, instead: None, from: None }
-    ));
+    assert!(matches!(rules[1].kind, RuleKind::Guardrail { hit: Hit::Block, from: None }));
+    assert!(rules[1].instead.is_none());
     assert!(rules[2].source.starts_with("rule @pour") && rules[2].source.ends_with("\nend"));
 }
 
@@ -55,8 +53,8 @@ fn every_clause_is_lowered() {
     assert_eq!(&**remediate, "block the sender\nend the call");
     let [ResponseAction::Kill, notify, delete] = &respond[..] else { panic!("three actions") };
     assert!(notify.contains() && !delete.contains());
-    let RuleKind::Guardrail { hit, instead, from } = &guard.kind else { panic!("a guardrail") };
-    assert_eq!((*hit, instead.as_deref()), (Hit::Ask, Some("use the copy in `public`.")));
+    let RuleKind::Guardrail { hit, from } = &guard.kind else { panic!("a guardrail") };
+    assert_eq!((*hit, guard.instead.as_deref()), (Hit::Ask, Some("use the copy in `public`.")));
     assert_eq!(from.as_ref().map(air_core::id::IncidentId::as_str), Some("i-17"));
 }
 

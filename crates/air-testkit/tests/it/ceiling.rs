@@ -34,33 +34,62 @@ const REQUIRE: &str = "AIR_REQUIRE_CEILING";
 /// Of the scripts that packages run as they are installed and removed, this many of a thousand may
 /// be an incident: they are there to change the system, so most of these findings are right.
 const MAINTAINERS: usize = 270;
+/// Of ordinary files, this many of a thousand may be an incident of a rule about what a program that
+/// the agent wrote is like.
+const DEFECTS: usize = 5;
 /// Fewer of them are no measure.
 const ENOUGH: usize = 100;
 
 #[test]
 fn ordinary_code_is_no_incident() {
+    let files = ordinary();
+    if let Some(found) = measured(&files, SAMPLE, &shipped(&["starter.air", "attacks.air"])) {
+        assert!(found.len() <= CEILING, "{CEILING} may be\n{}", told(&found, files.len()));
+    }
+}
+
+/// That pack is for agents that stay in their directory, and ordinary programs read the system's files;
+/// what it says of the quality of a program has to hold for these as well.
+#[test]
+fn ordinary_code_has_few_defects() {
+    let files = ordinary();
+    let mut rules = shipped(&["code.air"]);
+    rules.retain(|rule| rule.source.contains("code.defects"));
+    if let Some(found) = measured(&files, SAMPLE, &rules) {
+        let mut by: BTreeMap<&str, usize> = BTreeMap::new();
+        for rule in found.iter().flat_map(|file| &file.rules) {
+            *by.entry(rule).or_default() += 1;
+        }
+        by.retain(|_, count| *count > DEFECTS);
+        assert!(by.is_empty(), "{DEFECTS} a rule may be: {by:?}\n{}", told(&found, files.len()));
+    }
+}
+
+fn ordinary() -> Vec<(&'static str, PathBuf)> {
     let mut files = programs();
     files.extend(python());
     files.retain(|(_, path)| fs::metadata(path).is_ok_and(|file| file.len() <= LONGEST));
     files.sort_by_cached_key(|(_, path)| order(path));
     files.truncate(SAMPLE);
-    if let Some(found) = measured(&files, SAMPLE) {
-        assert!(found.len() <= CEILING, "{CEILING} may be\n{}", told(&found, files.len()));
-    }
+    files
 }
 
 #[test]
 fn scripts_of_packages_are_incidents_no_more_often_than_known() {
     let mut files = Vec::new();
     scripts(Path::new("/var/lib/dpkg/info"), &mut files);
-    if let Some(found) = measured(&files, ENOUGH) {
+    if let Some(found) = measured(&files, ENOUGH, &shipped(&["starter.air", "attacks.air"])) {
         let most = files.len() * MAINTAINERS / 1000;
         assert!(found.len() <= most, "{most} may be\n{}", told(&found, files.len()));
     }
 }
 
 /// The files that are an incident, where there are at least `enough` of them.
-fn measured(files: &[(&'static str, PathBuf)], enough: usize) -> Option<Vec<Flagged>> {
+fn measured(
+    files: &[(&'static str, PathBuf)],
+    enough: usize,
+    rules: &[Rule],
+) -> Option<Vec<Flagged>> {
     if files.len() < enough {
         let required = std::env::var(REQUIRE).is_ok_and(|value| !value.is_empty());
         assert!(!required, "{} files, and {REQUIRE} is set", files.len());
@@ -70,11 +99,10 @@ fn measured(files: &[(&'static str, PathBuf)], enough: usize) -> Option<Vec<Flag
         ));
         return None;
     }
-    let rules = shipped();
     let half = files.len().div_ceil(2);
     let found: Vec<Flagged> = std::thread::scope(|scope| {
         let halves: Vec<_> =
-            files.chunks(half).map(|half| scope.spawn(|| incidents(half, &rules))).collect();
+            files.chunks(half).map(|half| scope.spawn(|| incidents(half, rules))).collect();
         halves.into_iter().flat_map(|half| half.join().expect("no panic")).collect()
     });
     say(&told(&found, files.len()));
@@ -183,12 +211,12 @@ fn is_shell(path: &Path) -> bool {
             .any(|name| first.split(['/', ' ', '!', '\n']).any(|part| part == *name))
 }
 
-/// The AIR rules that ship.
-pub(crate) fn shipped() -> Vec<Rule> {
+/// The AIR rules of packs that ship.
+fn shipped(packs: &[&str]) -> Vec<Rule> {
     let mut rules = Vec::new();
-    for entry in fs::read_dir(workspace().join("rules")).expect("the rules").flatten() {
-        let text = fs::read_to_string(entry.path()).expect("a file of rules");
-        rules.extend(air_lang::parse(&text).into_rules());
+    for pack in packs {
+        let text = fs::read_to_string(workspace().join("rules").join(pack));
+        rules.extend(air_lang::parse(&text.expect("a file of rules")).into_rules());
     }
     rules.retain(|rule| matches!(rule.kind, RuleKind::Incident { .. }));
     assert!(rules.len() > 12, "{} rules", rules.len());

@@ -6,6 +6,7 @@ mod classes;
 mod guardrails;
 mod learning;
 mod literals;
+mod quotes;
 mod rename;
 mod replay;
 mod siblings;
