@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     /// The program that leads to the supervisor, as it is called inside.
     pub(crate) program: Vec<String>,
     pub(crate) python: String,
+    /// Whether the interpreter ignores variables of its own.
+    pub(crate) isolated: bool,
     pub(crate) driver: PathBuf,
     pub(crate) cwd: PathBuf,
     pub(crate) limits: ProcessLimits,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use air_core::{policy::FailPolicy, rule::Rule};
-use air_workspace::Limits;
+use air_workspace::{Limits, Service, Shape};
 
 /// Everything about one workspace that a host decides.
 #[derive(Debug, Clone)]
@@ -33,6 +33,14 @@ pub struct Settings {
     pub enforce: bool,
     /// Whether incidents are responded to; otherwise they are found and learned from, no more.
     pub respond: bool,
+    /// What the workspace is to tools: a directory, or the whole root file system.
+    pub shape: Shape,
+    /// Variables of all calls, in the place of defaults of the same name.
+    pub environment: Vec<(String, String)>,
+    /// Files and directories of the host that tools see, and where.
+    pub binds: Vec<(PathBuf, PathBuf)>,
+    /// Programs that run beside the agent and are not its own.
+    pub services: Vec<Service>,
     /// The program and leading arguments that lead to [`air_workspace::supervisor::main`].
     pub supervisor: Vec<OsString>,
 }
@@ -52,6 +60,10 @@ impl Settings {
             learn: true,
             enforce: true,
             respond: true,
+            shape: Shape::Directory,
+            environment: Vec::new(),
+            binds: Vec::new(),
+            services: Vec::new(),
             supervisor,
         }
     }

@@ -6,6 +6,7 @@ mod network;
 mod outside;
 mod restore;
 mod steps;
+mod system;
 
 use std::{
     ffi::OsString,
