@@ -3,9 +3,11 @@
 use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
 use air_core::{
-    fact::{NoLabels, PathLabels},
+    fact::{ContentMarks, NoLabels, NoMarks, PathLabels},
     port::Tier,
 };
+
+use crate::outside::Outside;
 
 /// Where and how a session's tools run.
 #[derive(Debug, Clone)]
@@ -47,6 +49,11 @@ pub struct SandboxConfig {
     pub binds: Vec<(PathBuf, PathBuf)>,
     /// Programs that run beside the agent and are not its own. Only in T3.
     pub services: Vec<Service>,
+    /// What answers in the place of the outside world. Default: nothing does, and nothing leaves.
+    /// Takes T3.
+    pub outside: Option<Arc<dyn Outside>>,
+    /// What is notable about text that files gain. Default: nothing.
+    pub marks: Arc<dyn ContentMarks>,
 }
 
 /// What the workspace is to tools.
@@ -98,6 +105,8 @@ impl SandboxConfig {
             environment: Vec::new(),
             binds: Vec::new(),
             services: Vec::new(),
+            outside: None,
+            marks: Arc::new(NoMarks),
         }
     }
 }

@@ -118,7 +118,7 @@ impl Inner {
                 .envs(self.config.environment.iter().map(|(name, value)| (name, value)))
                 .current_dir(&self.config.workspace);
         }
-        Sandbox::start(command, log, groups)
+        Sandbox::start(command, log, groups, self.config.outside.clone())
     }
 
     /// What bubblewrap binds from where.
@@ -186,6 +186,7 @@ impl Inner {
                 nproc: self.nproc(),
             },
             confinement: self.confinement(),
+            outside: self.config.outside.as_ref().map(|outside| outside.local_ports()),
         })
     }
 

@@ -31,6 +31,8 @@ pub(crate) fn choose(
         (Some(minimum), _) => minimum,
         (None, true) => Tier::T1,
     };
+    // Nowhere else does what tools send come to an end of AIR's.
+    let wanted = if config.outside.is_some() { Tier::T3 } else { wanted };
     let fits =
         |tier: &Tier| *tier >= wanted && config.maximum.is_none_or(|maximum| *tier <= maximum);
     let mut missing = Vec::new();

@@ -138,7 +138,7 @@ impl LocalWorkspace {
             sandbox: None,
             layers,
             origins,
-            network: Network::default(),
+            network: Network::new(config.outside.is_some()),
             runs_on: false,
             examined: None,
             reads: Vec::new(),

@@ -335,6 +335,7 @@ impl Air {
         config.environment.clone_from(&settings.environment);
         config.binds.clone_from(&settings.binds);
         config.services.clone_from(&settings.services);
+        config.outside.clone_from(&settings.outside);
         config.labels = Arc::<LabelTable>::clone(&self.labels);
         config.sensitive_paths = self.labels.known_paths().into_iter().map(Into::into).collect();
         config

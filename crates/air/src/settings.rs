@@ -3,10 +3,11 @@
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use air_core::{policy::FailPolicy, rule::Rule};
-use air_workspace::{Limits, Service, Shape};
+use air_workspace::{Limits, Outside, Service, Shape};
 
 /// Everything about one workspace that a host decides.
 #[derive(Debug, Clone)]
@@ -43,6 +44,9 @@ pub struct Settings {
     pub services: Vec<Service>,
     /// The program and leading arguments that lead to [`air_workspace::supervisor::main`].
     pub supervisor: Vec<OsString>,
+    /// What answers in the place of the outside world. Default: nothing does, and nothing leaves.
+    /// Takes tier T3.
+    pub outside: Option<Arc<dyn Outside>>,
 }
 
 impl Settings {
@@ -65,6 +69,7 @@ impl Settings {
             binds: Vec::new(),
             services: Vec::new(),
             supervisor,
+            outside: None,
         }
     }
 

@@ -101,7 +101,7 @@ fn serve(settings: &str) -> Result<(), Failure> {
     let network = match settings.tier {
         Tier::T3 => {
             confine::filter(Sockets::Allowed)?;
-            Network::start()
+            Network::start(settings.outside.as_deref())
         }
         Tier::T2 | Tier::T1 => {
             set_child_subreaper(Some(rustix::process::getpid()))?;
