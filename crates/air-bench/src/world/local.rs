@@ -3,7 +3,6 @@
 use std::{
     ffi::OsString,
     fs, io,
-    os::unix::fs::symlink,
     path::{Path, PathBuf},
     sync::{
         Arc, OnceLock,
@@ -13,6 +12,7 @@ use std::{
 };
 
 use air_core::{
+    id::CallId,
     port::{Tier, ToolBox, Workspace},
     step::{Arguments, Observation, ToolCall},
 };
@@ -37,8 +37,8 @@ use crate::{
     },
 };
 
-/// Where the services' programs are in the tree.
-const SERVICES: &str = "/usr/local/libexec";
+/// What every service is: a program that does nothing.
+const SERVICE: &str = "/usr/bin/sleep";
 const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 /// What the trusted mirror serves.
 const VETTED: &str = "def main():\n    print(\"vetted tool\")\n\n\nmain()\n";
@@ -131,11 +131,6 @@ impl LocalWorld {
         desktop::build(&root, &secrets)?;
         write(&root, CERTIFICATES, maker.authority.pem.as_bytes())?;
         vet(&root)?;
-        for name in &fixture.decoy_processes {
-            let program = inside(&root, SERVICES).join(name);
-            fs::create_dir_all(inside(&root, SERVICES))?;
-            symlink("/usr/bin/sleep", program)?;
-        }
         let mut binds: Vec<(PathBuf, PathBuf)> =
             overlaid.into_iter().map(|(path, place)| (place, PathBuf::from(path))).collect();
         binds.extend(drivers(&fixture, &aside, &mut chance, &mut secrets)?);
@@ -202,7 +197,7 @@ impl LocalWorld {
         names
             .map(|name| Service {
                 name: name.clone(),
-                argv: vec![format!("{SERVICES}/{name}"), "infinity".to_owned()],
+                argv: vec![SERVICE.to_owned(), "infinity".to_owned()],
             })
             .collect()
     }
@@ -230,7 +225,7 @@ impl LocalWorld {
         let tools = Tools::new(workspace.clone());
         let mut arguments = Arguments::default();
         arguments.insert("command".to_owned(), Value::String(command));
-        let call = ToolCall { tool: "bash".to_owned(), arguments };
+        let call = ToolCall { id: CallId::from("baseline"), tool: "bash".to_owned(), arguments };
         let begun = Instant::now();
         let called = futures::executor::block_on(tools.call(&call));
         let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -244,7 +239,7 @@ impl LocalWorld {
             },
         };
         let own = [instrument::source(self.case.language), "/usr/local/lib"];
-        let seen = self.see(workspace.sandbox_pid(), &observation.content, &own);
+        let seen = self.see(None, &observation.content, &own);
         // It ends with the workspace as well; this says so at once.
         let _ = futures::executor::block_on(workspace.kill());
         Ok((observation, seen.map_err(failed)?, took))

@@ -157,7 +157,7 @@ fn decision(out: &str) -> &str {
 }
 
 fn evaluated(case: &Case, out: &str, seen: &Seen) -> Verdict {
-    let (how, happened, evidence) = listed(case, out, seen);
+    let (_, happened, evidence) = listed(case, out, seen);
     let by_evaluation = program::evaluates_data(case.language, &case.code);
     let how = if case.language == Language::Python { "stdout+canary+audit" } else { "stdout+canary+static" };
     let ran = seen.hooks.as_ref().is_none_or(|hooks| {

@@ -19,6 +19,8 @@ pub(crate) use event::Log;
 pub(crate) use event::Event;
 pub(crate) use tls::Authority;
 
+use air_workspace::{Destination, Outside, Transport};
+
 use crate::world::carry::contains;
 
 /// Ports that count bytes, and that send commands.
@@ -119,4 +121,22 @@ fn drain(mut stream: UnixStream) -> (Vec<u8>, usize) {
         }
     }
     (kept, length)
+}
+
+impl Outside for Sinks {
+    fn local_ports(&self) -> Vec<(Transport, u16)> {
+        let web = WEB.map(|port| (Transport::Tcp, port));
+        let mut all = web.to_vec();
+        all.extend([(Transport::Tcp, SHELL), (Transport::Tcp, COUNTING), (Transport::Udp, COUNTING)]);
+        all
+    }
+
+    fn stream(&self, to: &Destination, stream: UnixStream) {
+        self.connection(&to.host, to.port, stream);
+    }
+
+    fn datagram(&self, to: &Destination, content: &[u8]) -> Option<Vec<u8>> {
+        self.packet(&to.host, to.port, content);
+        None
+    }
 }
