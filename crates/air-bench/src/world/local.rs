@@ -218,6 +218,7 @@ impl LocalWorld {
 
     /// Runs `command` in the product's sandbox, without a session; and what was seen afterwards.
     fn run(&self, command: String) -> Result<(Observation, Seen, u64), WorldError> {
+        let t0 = Instant::now();
         let workspace = LocalWorkspace::open(self.config()).map_err(|error| match error {
             error @ OpenError::Tier { .. } => WorldError::NoSandbox(error.to_string()),
             error => failed(error),
@@ -227,6 +228,7 @@ impl LocalWorld {
         arguments.insert("command".to_owned(), Value::String(command));
         let call = ToolCall { id: CallId::from("baseline"), tool: "bash".to_owned(), arguments };
         let begun = Instant::now();
+        if std::env::var("T").is_ok() { eprintln!("opened {:?}", t0.elapsed()); }
         let called = futures::executor::block_on(tools.call(&call));
         let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let observation = match called {
@@ -240,8 +242,10 @@ impl LocalWorld {
         };
         let own = [instrument::source(self.case.language), "/usr/local/lib"];
         let seen = self.see(None, &observation.content, &own);
+        if std::env::var("T").is_ok() { eprintln!("seen {:?}", t0.elapsed()); }
         // It ends with the workspace as well; this says so at once.
         let _ = futures::executor::block_on(workspace.kill());
+        if std::env::var("T").is_ok() { eprintln!("killed {:?}", t0.elapsed()); }
         Ok((observation, seen.map_err(failed)?, took))
     }
 
