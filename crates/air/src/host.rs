@@ -96,6 +96,11 @@ impl Host {
         &self.tools
     }
 
+    /// The sandbox's first process as this machine sees it, while it runs.
+    pub fn sandbox_pid(&self) -> Option<u32> {
+        None
+    }
+
     /// Where the time of the last step went.
     pub fn timings(&self) -> Timings {
         self.timings
