@@ -3,9 +3,11 @@
 use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
 use air_core::{
-    fact::{NoLabels, PathLabels},
+    fact::{ContentMarks, NoLabels, NoMarks, PathLabels},
     port::Tier,
 };
+
+use crate::outside::Outside;
 
 /// Where and how a session's tools run.
 #[derive(Debug, Clone)]
@@ -38,6 +40,44 @@ pub struct SandboxConfig {
     pub labels: Arc<dyn PathLabels>,
     /// Files outside of the workspace that may be an origin, such as `/etc/passwd`.
     pub sensitive_paths: Vec<String>,
+    /// What the workspace is to tools. Default [`Shape::Directory`].
+    pub shape: Shape,
+    /// Variables of all calls; one of the same name as a default, such as `PATH`, takes its place.
+    pub environment: Vec<(String, String)>,
+    /// Files and directories of the host, and where they are seen, read-only. Only in T3. They are
+    /// read as their mode lets everybody; one below `/proc` takes the place of what is there.
+    pub binds: Vec<(PathBuf, PathBuf)>,
+    /// Programs that run beside the agent and are not its own. Only in T3.
+    pub services: Vec<Service>,
+    /// What answers in the place of the outside world. Default: nothing does, and nothing leaves.
+    /// Takes T3.
+    pub outside: Option<Arc<dyn Outside>>,
+    /// What is notable about text that files gain. Default: nothing.
+    pub marks: Arc<dyn ContentMarks>,
+}
+
+/// What the workspace is to tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// One directory: `/workspace`, beside a scratch home and a scratch `/tmp`, in the system of the
+    /// host.
+    #[default]
+    Directory,
+    /// The whole root file system `/`, such as that of a container. Only in T3 and without a layer.
+    ///
+    /// Calls begin in `/workspace` of it, as user 0 whose home is `/root`. The programs and libraries
+    /// of the host (`/usr/bin`, `/usr/lib` and their like) are seen in the place of its own,
+    /// read-only, as are `/proc` and `/dev`. Directories that are missing for that are made.
+    System,
+}
+
+/// A program that the sandbox starts before the first call, such as a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Service {
+    /// What the process is called: a plain file name, unique.
+    pub name: String,
+    /// The program's absolute path inside, and its arguments. It has to stay in the foreground.
+    pub argv: Vec<String>,
 }
 
 impl SandboxConfig {
@@ -61,6 +101,12 @@ impl SandboxConfig {
             limits: Limits::default(),
             labels: Arc::new(NoLabels),
             sensitive_paths: Vec::new(),
+            shape: Shape::Directory,
+            environment: Vec::new(),
+            binds: Vec::new(),
+            services: Vec::new(),
+            outside: None,
+            marks: Arc::new(NoMarks),
         }
     }
 }

@@ -75,7 +75,9 @@ impl Inner {
         let _running = self.running();
         let lower = self.config.overlay.is_some().then_some(self.config.workspace.as_path());
         let reach = Reach { roots: &self.roots, lower };
-        let done = quarantine(reach, &self.config.state, incident, paths).map_err(failed)?;
+        let meant = |path: &String| self.view.meant(path).to_string_lossy().into_owned();
+        let paths: Vec<String> = paths.iter().map(meant).collect();
+        let done = quarantine(reach, &self.config.state, incident, &paths).map_err(failed)?;
         if !done.failed.is_empty() {
             let failures = few(&done.failed);
             return Err(WorkspaceError::Incomplete(format!("not moved: {failures}")));

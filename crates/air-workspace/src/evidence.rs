@@ -42,7 +42,7 @@ impl Inner {
                 evidence.exhibits.push((name.to_owned(), content));
             }
         };
-        match changes(&mut running, since) {
+        match self.changes(&mut running, since) {
             Ok((number, diff, unread)) => {
                 said.push(format!("kept what differs at {}", counted(number, "place")));
                 said.extend(unread.map(|why| format!("files are incomplete: {why}")));
@@ -69,6 +69,26 @@ impl Inner {
         evidence.summary = said.join("; ");
         evidence
     }
+
+    /// What differs, as a diff that a person can read. The contents are held by a checkpoint from now
+    /// on, whatever is restored.
+    fn changes(
+        &self,
+        running: &mut Running,
+        since: &CheckpointId,
+    ) -> Result<(usize, Vec<u8>, Option<String>), WorkspaceError> {
+        self.look(running);
+        let changes = running.layers.since(since).map_err(failed)?;
+        running.layers.checkpoint().map_err(failed)?;
+        let mut diff = diff(&running.layers, &changes.shown);
+        let mut unread = changes.unread_before;
+        unread.extend(changes.unread_now);
+        let unread = effects::unread(running.layers.roots(), &unread);
+        if let Some(why) = &unread {
+            diff.extend_from_slice(format!("incomplete: {}\n", why.escape_debug()).as_bytes());
+        }
+        Ok((changes.shown.len(), diff, unread))
+    }
 }
 
 fn json(items: &[impl Serialize]) -> Vec<u8> {
@@ -87,25 +107,6 @@ enum Told {
     Missing {
         incomplete: String,
     },
-}
-
-/// What differs, as a diff that a person can read. The contents are held by a checkpoint from now
-/// on, whatever is restored.
-fn changes(
-    running: &mut Running,
-    since: &CheckpointId,
-) -> Result<(usize, Vec<u8>, Option<String>), WorkspaceError> {
-    Inner::look(running);
-    let changes = running.layers.since(since).map_err(failed)?;
-    running.layers.checkpoint().map_err(failed)?;
-    let mut diff = diff(&running.layers, &changes.shown);
-    let mut unread = changes.unread_before;
-    unread.extend(changes.unread_now);
-    let unread = effects::unread(running.layers.roots(), &unread);
-    if let Some(why) = &unread {
-        diff.extend_from_slice(format!("incomplete: {}\n", why.escape_debug()).as_bytes());
-    }
-    Ok((changes.shown.len(), diff, unread))
 }
 
 fn diff(layers: &Layers, shown: &[Shown]) -> Vec<u8> {

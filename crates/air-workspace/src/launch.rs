@@ -14,7 +14,8 @@ use air_core::port::Tier;
 use crate::{
     bwrap::{self, Mounts},
     cgroup::{Groups, OWN_PROCESSES},
-    config::Overlay,
+    config::{Overlay, Shape},
+    image,
     origin::is_visible,
     protocol::{Confinement, ProcessLimits, Python, Ran, Reply, Request, Run, Settings},
     sandbox::Sandbox,
@@ -79,6 +80,9 @@ impl Inner {
     }
 
     fn start(&self) -> io::Result<Sandbox> {
+        if self.config.shape == Shape::System {
+            image::complete(&self.config, &self.view, &self.python)?;
+        }
         let session = &self.config.session_dir;
         let limits = &self.config.limits;
         let is_bound = self.ids.is_some() || !rustix::process::geteuid().is_root();
@@ -111,9 +115,10 @@ impl Inner {
                 .env("HOME", session.join("home"))
                 .env("TMPDIR", session.join("tmp"))
                 .envs([("LANG", "C.UTF-8"), ("TERM", "dumb"), ("USER", "agent")])
+                .envs(self.config.environment.iter().map(|(name, value)| (name, value)))
                 .current_dir(&self.config.workspace);
         }
-        Sandbox::start(command, log, groups)
+        Sandbox::start(command, log, groups, self.config.outside.clone())
     }
 
     /// What bubblewrap binds from where.
@@ -125,13 +130,23 @@ impl Inner {
             if is_staged { stage.add(name, path, mapped) } else { path.to_path_buf() }
         };
         let directories = self.python.directories.iter().enumerate();
+        let binds = self.config.binds.iter().enumerate();
         let mut mounts = Mounts {
             workspace: place("workspace", workspace, true),
             home: place("home", &session.join("home"), true),
             tmp: place("tmp", &session.join("tmp"), true),
             steps: place("steps", &session.join("steps"), true),
             driver: place("driver", &session.join("repl.py"), true),
+            services: place("services", &session.join("services"), true),
             supervisor: place("supervisor", program, false),
+            binds: binds
+                .map(|(at, (host, inside))| {
+                    (place(&format!("bind{at}"), host, false), inside.clone())
+                })
+                .collect(),
+            shape: self.config.shape,
+            system: &self.view.system,
+            environment: &self.config.environment,
             python_sources: directories
                 .map(|(at, path)| place(&format!("python{at}"), path, false))
                 .collect(),
@@ -152,12 +167,13 @@ impl Inner {
         let program = program.ok_or_else(|| io::Error::other("supervisor is not UTF-8"))?;
         let (driver, cwd) = match self.tier {
             Tier::T3 => (PathBuf::from(bwrap::DRIVER), PathBuf::from(bwrap::WORKSPACE)),
-            Tier::T2 | Tier::T1 => (session.join("repl.py"), self.config.workspace.clone()),
+            Tier::T2 | Tier::T1 => (session.join("repl.py"), self.view.cwd.clone()),
         };
         Ok(Settings {
             tier: self.tier,
             program,
             python: self.python.program.to_string_lossy().into_owned(),
+            isolated: !self.config.environment.iter().any(|(name, _)| name.starts_with("PYTHON")),
             driver,
             cwd,
             limits: ProcessLimits {
@@ -170,6 +186,7 @@ impl Inner {
                 nproc: self.nproc(),
             },
             confinement: self.confinement(),
+            outside: self.config.outside.as_ref().map(|outside| outside.local_ports()),
         })
     }
 

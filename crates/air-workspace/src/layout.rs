@@ -1,11 +1,12 @@
 //! Checks and prepares the directories of a session, and chooses its tier.
 
 use std::{
+    collections::BTreeSet,
     ffi::OsString,
     fs::{self, File},
     io,
-    os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
+    os::unix::fs::{MetadataExt, symlink},
+    path::{Component, Path, PathBuf},
 };
 
 use air_checkpoint::{Root, store::private_directory};
@@ -13,7 +14,7 @@ use air_core::port::Tier;
 
 use crate::{
     bwrap,
-    config::{OpenError, SandboxConfig},
+    config::{OpenError, SandboxConfig, Service, Shape},
     python::PythonHome,
     stage::Ids,
     supervisor,
@@ -30,6 +31,8 @@ pub(crate) fn choose(
         (Some(minimum), _) => minimum,
         (None, true) => Tier::T1,
     };
+    // Nowhere else does what tools send come to an end of AIR's.
+    let wanted = if config.outside.is_some() { Tier::T3 } else { wanted };
     let fits =
         |tier: &Tier| *tier >= wanted && config.maximum.is_none_or(|maximum| *tier <= maximum);
     let mut missing = Vec::new();
@@ -74,6 +77,48 @@ pub(crate) fn check_layout(config: &SandboxConfig, python: &PythonHome) -> Resul
     Ok(())
 }
 
+/// Whether the settings fit together, and tier `tier` has what they ask for.
+pub(crate) fn check_settings(config: &SandboxConfig, tier: Tier) -> Result<(), OpenError> {
+    let wrong = |what: String| Err(OpenError::Layout(what));
+    let is_system = config.shape == Shape::System;
+    let asks = is_system || !config.binds.is_empty() || !config.services.is_empty();
+    if asks && tier != Tier::T3 {
+        let what = "a root file system, services and files that are bound need tier T3";
+        return wrong(format!("{what}, and {tier} is used"));
+    }
+    if is_system && config.overlay.is_some() {
+        return wrong("a root file system has no layer above it: switch layers off".to_owned());
+    }
+    for (_, inside) in &config.binds {
+        let shown = inside.display();
+        let is_plain = inside.is_absolute()
+            && inside.components().skip(1).all(|part| matches!(part, Component::Normal(_)));
+        let watched = [bwrap::WORKSPACE, bwrap::HOME, bwrap::TMP];
+        if !is_plain || inside == Path::new("/") {
+            return wrong(format!("`{shown}` is no absolute path to bind on"));
+        }
+        if !is_system && watched.iter().any(|root| inside.starts_with(root)) {
+            return wrong(format!("`{shown}` is the agent's own: bind it elsewhere"));
+        }
+    }
+    let mut names = BTreeSet::new();
+    for Service { name, argv } in &config.services {
+        let is_name = Path::new(name).file_name() == Some(name.as_ref()) && !name.contains('\0');
+        if !is_name || !names.insert(name) {
+            return wrong(format!("service `{name}`: the name has to be a unique file name"));
+        }
+        if !argv.first().is_some_and(|program| program.starts_with('/')) {
+            return wrong(format!("service `{name}`: name its program by its absolute path"));
+        }
+    }
+    for (name, value) in &config.environment {
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            return wrong(format!("`{name}` cannot be a variable"));
+        }
+    }
+    Ok(())
+}
+
 /// Makes the layers of an overlay. The upper one begins as the workspace's own directory is.
 pub(crate) fn prepare_overlay(config: &mut SandboxConfig) -> io::Result<()> {
     let Some(overlay) = &mut config.overlay else { return Ok(()) };
@@ -106,13 +151,27 @@ pub(crate) fn prepare(config: &SandboxConfig) -> io::Result<u32> {
         let file = File::create(&denied)?;
         rustix::fs::fchmod(&file, rustix::fs::Mode::empty())?;
     }
+    let services = session.join("services");
+    private_directory(&services)?;
+    for service in &config.services {
+        let link = services.join(&service.name);
+        let program = service.argv.first().map(Path::new).unwrap_or(Path::new("/"));
+        if link.read_link().ok().as_deref() != Some(program) {
+            // A link of other settings may be in its place.
+            let _ = fs::remove_file(&link);
+            symlink(program, &link)?;
+        }
+    }
     let names = fs::read_dir(&steps)?.flatten().map(|entry| entry.file_name());
     let numbers = names
-        .filter_map(|name| name.to_str()?.strip_prefix("step")?.strip_suffix(".py")?.parse().ok());
+        .filter_map(|name| name.to_str()?.strip_prefix("step")?.split('.').next()?.parse().ok());
     Ok(numbers.max().unwrap_or(0))
 }
 
 pub(crate) fn roots(config: &SandboxConfig, tier: Tier) -> Vec<Root> {
+    if config.shape == Shape::System {
+        return vec![Root { host: config.workspace.clone(), agent: "/".into() }];
+    }
     let (home, tmp) = (config.session_dir.join("home"), config.session_dir.join("tmp"));
     let inside = [bwrap::WORKSPACE, bwrap::HOME, bwrap::TMP];
     let first = config

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{
     origin::Origin,
-    protocol::{Connection, Direction, Reply, Request, Transport},
+    protocol::{Connection, Direction, Reply, Request},
     sandbox::Sandbox,
     workspace::unexpected,
 };
@@ -32,6 +32,11 @@ pub(crate) struct Seen {
     pub(crate) payload: Vec<u8>,
     /// Whether more was sent.
     pub(crate) truncated: bool,
+    /// The first bytes that were answered.
+    #[serde(serialize_with = "crate::base64::serialize")]
+    pub(crate) received: Vec<u8>,
+    /// Whether more was answered.
+    pub(crate) received_truncated: bool,
 }
 
 /// Connections that were seen, and why some are missing.
@@ -67,6 +72,8 @@ impl Sightings {
 /// Which connections belong to which checkpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Network {
+    /// Whether anything answers in the place of the outside world.
+    leads_out: bool,
     /// Sandboxes started so far.
     starts: u32,
     marks: VecDeque<(CheckpointId, Mark)>,
@@ -82,6 +89,10 @@ struct Mark {
 }
 
 impl Network {
+    pub(crate) fn new(leads_out: bool) -> Self {
+        Self { leads_out, ..Self::default() }
+    }
+
     /// A sandbox was started.
     pub(crate) fn started(&mut self) {
         self.starts += 1;
@@ -131,7 +142,8 @@ impl Network {
                 if seen.items.len() > MOST {
                     incomplete.get_or_insert("there were too many".to_owned());
                 }
-                let items = seen.items.into_iter().take(MOST).map(Seen::new).collect();
+                let items = seen.items.into_iter().take(MOST);
+                let items = items.map(|one| Seen::new(one, self.leads_out)).collect();
                 Sightings { items, incomplete }
             }
             Ok(other) => Sightings::missing(unexpected(other).to_string()),
@@ -164,7 +176,7 @@ fn running(sandbox: Option<&mut Sandbox>) -> Option<&mut Sandbox> {
 }
 
 impl Seen {
-    fn new(seen: Connection) -> Self {
+    fn new(seen: Connection, leads_out: bool) -> Self {
         let direction = match seen.direction {
             Direction::Out => "out",
             Direction::Local => "local",
@@ -179,16 +191,19 @@ impl Seen {
             bytes_sent: seen.bytes_sent,
             payload_origin: None,
             origin_unknown: None,
-            // Whatever a supervisor says, the namespace has no way out.
-            delivered: seen.delivered && seen.direction == Direction::Local,
-            transport: match seen.transport {
-                Transport::Tcp => "tcp".to_owned(),
-                Transport::Udp => "udp".to_owned(),
-            },
-            protocol: None,
-            bytes_received: 0,
-            turns: 0,
+            // Whatever a supervisor says, the namespace itself has no way out.
+            delivered: seen.delivered && (leads_out || seen.direction == Direction::Local),
+            transport: seen.transport.name().to_owned(),
+            protocol: seen.protocol.map(|protocol| protocol.name().to_owned()),
+            bytes_received: seen.bytes_received,
+            turns: seen.turns,
         };
-        Self { effect, payload: seen.payload, truncated: seen.truncated }
+        Self {
+            effect,
+            payload: seen.payload,
+            truncated: seen.truncated,
+            received: seen.received,
+            received_truncated: seen.received_truncated,
+        }
     }
 }

@@ -11,6 +11,8 @@ use std::{
 use air_core::port::Tier;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+pub(crate) use crate::outside::Transport;
+
 /// The longest line either side accepts.
 const LINE_LIMIT_BYTES: u64 = 64 << 20;
 
@@ -21,10 +23,16 @@ pub(crate) struct Settings {
     /// The program that leads to the supervisor, as it is called inside.
     pub(crate) program: Vec<String>,
     pub(crate) python: String,
+    /// Whether the interpreter ignores variables of its own.
+    pub(crate) isolated: bool,
     pub(crate) driver: PathBuf,
     pub(crate) cwd: PathBuf,
     pub(crate) limits: ProcessLimits,
     pub(crate) confinement: Confinement,
+    /// Ports of loopback that lead outside, where anything does: what answers there is asked for
+    /// over the standard input.
+    #[serde(default)]
+    pub(crate) outside: Option<Vec<(Transport, u16)>>,
 }
 
 /// What processes may use, one by one and together.
@@ -166,16 +174,40 @@ pub(crate) struct Connection {
     pub(crate) payload: Vec<u8>,
     /// Whether more was sent than is in the payload.
     pub(crate) truncated: bool,
+    pub(crate) bytes_received: u64,
+    /// The first of what was answered.
+    #[serde(with = "crate::base64")]
+    pub(crate) received: Vec<u8>,
+    pub(crate) received_truncated: bool,
+    /// How often was sent again after something had been received.
+    pub(crate) turns: u32,
+    /// `None`: nothing was sent.
+    pub(crate) protocol: Option<Protocol>,
     pub(crate) delivered: bool,
     pub(crate) pid: u32,
     pub(crate) argv: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What is spoken over a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Transport {
-    Tcp,
-    Udp,
+pub(crate) enum Protocol {
+    Http,
+    Tls,
+    Dns,
+    Other,
+}
+
+impl Protocol {
+    /// Its name in conditions.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Tls => "tls",
+            Self::Dns => "dns",
+            Self::Other => "other",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -5,10 +5,10 @@ use std::{
     io::{self, BufReader},
     os::{
         fd::{AsFd, OwnedFd},
-        unix::process::CommandExt,
+        unix::{net::UnixStream, process::CommandExt},
     },
     process::{Command, ExitStatus, Stdio},
-    sync::mpsc,
+    sync::{Arc, mpsc},
     time::{Duration, Instant},
 };
 
@@ -19,6 +19,7 @@ use rustix::{
 
 use crate::{
     cgroup::Groups,
+    outside::{self, Outside},
     protocol::{self, Reply, Request},
 };
 
@@ -30,18 +31,35 @@ const GRACE: Duration = Duration::from_secs(15);
 pub(crate) struct Sandbox {
     pid: Pid,
     ended: OwnedFd,
-    requests: Option<File>,
+    requests: Option<Requests>,
     replies: BufReader<File>,
     /// Dropped last: it is removed once nothing runs in it.
     _groups: Groups,
     waiter: Option<std::thread::JoinHandle<io::Result<ExitStatus>>>,
 }
 
+/// Ends the supervisor's input when dropped, whoever else holds the socket.
+#[derive(Debug)]
+struct Requests(UnixStream);
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        outside::close(&self.0);
+    }
+}
+
 impl Sandbox {
     /// Starts `command`. What it says on standard error goes to `log`.
-    pub(crate) fn start(mut command: Command, log: File, groups: Groups) -> io::Result<Self> {
+    /// Over a socket as its standard input it asks `outside`.
+    pub(crate) fn start(
+        mut command: Command,
+        log: File,
+        groups: Groups,
+        outside: Option<Arc<dyn Outside>>,
+    ) -> io::Result<Self> {
+        let (requests, theirs) = UnixStream::pair()?;
         command
-            .stdin(Stdio::piped())
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::piped())
             .stderr(Stdio::from(log))
             // A terminal's interrupt is AIR's to handle.
@@ -54,11 +72,11 @@ impl Sandbox {
                 drop(command);
                 match child {
                     Ok(mut child) => {
-                        let pipes = (child.stdin.take(), child.stdout.take());
+                        let replies = child.stdout.take();
                         let pid = Pid::from_child(&child);
                         let ended = pidfd_open(pid, PidfdFlags::empty());
                         // The receiver waits right below.
-                        let _ = started.send(Ok((pid, ended, pipes)));
+                        let _ = started.send(Ok((pid, ended, replies)));
                         child.wait()
                     }
                     Err(error) => {
@@ -67,15 +85,18 @@ impl Sandbox {
                     }
                 }
             })?;
-        let (pid, ended, pipes) =
+        let (pid, ended, replies) =
             on_start.recv().map_err(|_| io::Error::other("not started"))??;
-        let (Some(requests), Some(replies)) = pipes else {
-            return Err(io::Error::other("no pipes"));
-        };
+        let replies = replies.ok_or_else(|| io::Error::other("no pipe"))?;
+        if let Some(outside) = outside {
+            let control = OwnedFd::from(requests.try_clone()?);
+            let serve = move || outside::serve(&control, &outside);
+            std::thread::Builder::new().name("air-outside".to_owned()).spawn(serve)?;
+        }
         Ok(Self {
             pid,
             ended: ended?,
-            requests: Some(File::from(OwnedFd::from(requests))),
+            requests: Some(Requests(requests)),
             replies: BufReader::new(File::from(OwnedFd::from(replies))),
             _groups: groups,
             waiter: Some(waiter),
@@ -98,7 +119,7 @@ impl Sandbox {
 
     fn exchange(&mut self, request: &Request, within: Duration) -> io::Result<Reply> {
         let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        protocol::write(requests, request)?;
+        protocol::write(&mut requests.0, request)?;
         if !is_ready(self.replies.get_ref().as_fd(), within + GRACE) {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the supervisor does not answer"));
         }
@@ -167,7 +188,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "read line; echo nonsense; echo '{\"thawed\":1}'; cat > /dev/null"]);
         let log = File::create("/dev/null").expect("opens");
-        let mut sandbox = Sandbox::start(command, log, Groups::default()).expect("starts");
+        let mut sandbox = Sandbox::start(command, log, Groups::default(), None).expect("starts");
         assert!(sandbox.call(&Request::Kill {}, Duration::ZERO).is_err());
         let again = sandbox.call(&Request::Thaw {}, Duration::ZERO).map(|_| ());
         assert_eq!(again.map_err(|error| error.kind()), Err(io::ErrorKind::BrokenPipe));

@@ -3,8 +3,8 @@
 use std::{
     fs::File,
     io::{self, Read},
-    os::{fd::OwnedFd, unix::ffi::OsStrExt},
-    path::{Path, PathBuf},
+    os::fd::OwnedFd,
+    path::Path,
 };
 
 use air_checkpoint::{Root, beneath};
@@ -12,7 +12,7 @@ use rustix::fs::fgetxattr;
 
 use crate::{
     layers::{Layers, WORKSPACE},
-    origin::is_visible,
+    view::View,
 };
 
 /// The largest source, in bytes.
@@ -24,20 +24,17 @@ const LARGEST: u64 = 1 << 20;
 /// # Errors
 ///
 /// Why its content cannot be told.
-pub(crate) fn read(layers: &Layers, path: &Path, mounted: &[PathBuf]) -> Result<Vec<u8>, String> {
+pub(crate) fn read(layers: &Layers, path: &Path, view: &View) -> Result<Vec<u8>, String> {
     let shown = path.display();
-    let roots = layers.roots().iter().enumerate();
-    let root =
-        roots.filter_map(|(at, root)| Some((at, root, path.strip_prefix(&root.agent).ok()?)));
-    // One root may lie below another.
-    let root = root.max_by_key(|(_, root, _)| root.agent.as_os_str().len());
-    let file = match root {
-        Some((at, root, below)) => {
+    let place = view.place(layers.roots(), path);
+    let place = place.and_then(|(at, below)| Some((at, layers.roots().get(at)?, below)));
+    let file = match (place, view.outside(path)) {
+        (Some((at, root, below)), _) => {
             let lower = layers.workspace().filter(|_| at == WORKSPACE && layers.is_layered());
-            layered(root, lower, below.as_os_str().as_bytes())
+            layered(root, lower, &below)
         }
-        None if is_visible(path, mounted) => File::open(path).and_then(regular),
-        None => return Err(format!("{shown} is out of the sandbox's reach")),
+        (None, Some(host)) => File::open(host).and_then(regular),
+        (None, None) => return Err(format!("{shown} is out of the sandbox's reach")),
     };
     let mut content = Vec::new();
     let read = file.and_then(|file| file.take(LARGEST + 1).read_to_end(&mut content));

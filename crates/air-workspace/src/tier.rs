@@ -152,7 +152,7 @@ fn try_bwrap(config: &SandboxConfig, python: &PythonHome, ids: Option<Ids>) -> R
     }
     let mut probe = Command::new("bwrap");
     probe
-        .args(bwrap::base(python, None))
+        .args(bwrap::base(config.shape, python, None))
         .arg("--ro-bind")
         .args([program.as_path(), Path::new(bwrap::SUPERVISOR)])
         .arg("--bind")

@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     bwrap,
     layers::Layers,
-    origin::absolute,
     rollback::late,
     spans::Plan,
     workspace::{Inner, LocalWorkspace, failed, off_thread},
@@ -269,10 +268,9 @@ impl Inner {
     fn wanted(&self, layers: &Layers, only: &[String]) -> Result<Vec<Vec<u8>>, WorkspaceError> {
         use std::os::unix::ffi::OsStrExt;
         let Some(root) = layers.workspace() else { return Ok(Vec::new()) };
-        let home = self.roots.get(1).map(|root| root.agent.clone()).unwrap_or_default();
-        let names = [root.agent.as_path(), root.host.as_path(), Path::new(bwrap::WORKSPACE)];
+        let names = [root.host.as_path(), root.agent.as_path(), Path::new(bwrap::WORKSPACE)];
         let paths = only.iter().map(|path| {
-            let full = absolute(&root.agent, &home, path);
+            let full = self.view.meant(path);
             let below = names.iter().find_map(|name| full.strip_prefix(name).ok());
             let why = || WorkspaceError::Incomplete(format!("`{path}` is not in the workspace"));
             Ok(below.ok_or_else(why)?.as_os_str().as_bytes().to_vec())

@@ -18,18 +18,20 @@ use air_core::{
 };
 
 use crate::{
-    config::{OpenError, Overlay, SandboxConfig},
+    config::{OpenError, Overlay, SandboxConfig, Shape},
     effects::files,
     escape::unescape,
+    image,
     layers::{Layers, Writers},
-    layout::{check_layout, choose, find_program, prepare, prepare_overlay, roots},
+    layout::{check_layout, check_settings, choose, find_program, prepare, prepare_overlay, roots},
     network::Network,
-    origin::{Origins, absolute, is_visible},
+    origin::Origins,
     protocol::{Process, Reply, Request},
     python::PythonHome,
     sandbox::Sandbox,
     source,
     stage::Ids,
+    view::View,
 };
 
 /// How long a supervisor may take to stop what runs.
@@ -52,6 +54,7 @@ pub(crate) struct Inner {
     pub(crate) ids: Option<Ids>,
     pub(crate) python: PythonHome,
     pub(crate) roots: Vec<Root>,
+    pub(crate) view: View,
     running: Mutex<Running>,
 }
 
@@ -88,7 +91,9 @@ impl LocalWorkspace {
         make_directories(&mut config)?;
         prepare_overlay(&mut config).map_err(OpenError::io(&config.session_dir))?;
         let python = PythonHome::find();
+        check_settings(&config, Tier::T3)?;
         let (tier, ids) = choose(&config, &python)?;
+        check_settings(&config, tier)?;
         check_layout(&config, &python)?;
         let steps = prepare(&config).map_err(OpenError::io(&config.session_dir))?;
         if tier != Tier::T3 {
@@ -119,6 +124,10 @@ impl LocalWorkspace {
         let store = Store::open_with(&config.state, config.limits.budget())
             .map_err(|error| OpenError::io(&config.state)(error.into()))?;
         let roots = roots(&config, tier);
+        let view = View::of(&config, tier, &python, &roots);
+        if config.shape == Shape::System && tier == Tier::T3 {
+            image::complete(&config, &view, &python).map_err(OpenError::io(&config.workspace))?;
+        }
         let lower = config.overlay.is_some().then(|| config.workspace.clone());
         let layers = Layers::open(&config.session_dir, roots.clone(), lower, store, &config.limits);
         let mut layers = layers.map_err(|error| OpenError::Layout(error.to_string()))?;
@@ -129,14 +138,14 @@ impl LocalWorkspace {
             sandbox: None,
             layers,
             origins,
-            network: Network::default(),
+            network: Network::new(config.outside.is_some()),
             runs_on: false,
             examined: None,
             reads: Vec::new(),
             steps,
         };
         let running = Mutex::new(running);
-        let inner = Inner { config, tier, ids, python, roots, running };
+        let inner = Inner { config, tier, ids, python, roots, view, running };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -247,13 +256,13 @@ impl Workspace for LocalWorkspace {
     }
 
     fn absolute(&self, path: &str) -> String {
-        self.inner.meant(path).to_string_lossy().into_owned()
+        self.inner.view.meant(path).to_string_lossy().into_owned()
     }
 
     fn source_file(&self, path: &str) -> Result<Vec<u8>, String> {
-        let path = self.inner.meant(path);
+        let path = self.inner.view.meant(path);
         let running = self.inner.running();
-        source::read(&running.layers, &path, &self.inner.python.directories)
+        source::read(&running.layers, &path, &self.inner.view)
     }
 
     fn publish(&self) -> BoxFuture<'_, Result<Option<Publication>, WorkspaceError>> {
@@ -268,7 +277,7 @@ impl Inner {
 
     fn checkpoint(&self) -> Result<CheckpointId, WorkspaceError> {
         let mut running = self.running();
-        Self::look(&mut running);
+        self.look(&mut running);
         let id = running.layers.checkpoint().map_err(failed)?;
         running.reads.clear();
         running.runs_on = false;
@@ -283,7 +292,7 @@ impl Inner {
         mentioned: &[String],
     ) -> Result<Effects, WorkspaceError> {
         let mut running = self.running();
-        Self::look(&mut running);
+        self.look(&mut running);
         let changes = running.layers.since(since).map_err(failed)?;
         running.layers.mark_after(since).map_err(failed)?;
         running.examined = Some(since.clone());
@@ -312,7 +321,7 @@ impl Inner {
     }
 
     /// Looks at the roots while nothing inside writes to them.
-    pub(crate) fn look(running: &mut Running) {
+    pub(crate) fn look(&self, running: &mut Running) {
         let Running { layers, sandbox, .. } = running;
         let Some(sandbox) = sandbox.as_mut().filter(|sandbox| sandbox.is_running()) else {
             layers.look(&Writers::default());
@@ -325,7 +334,8 @@ impl Inner {
                 let paths =
                     mapped.iter().flat_map(|path| plain(path).into_iter().chain([path.clone()]));
                 let places = paths.filter_map(|path| {
-                    place_of(layers.roots(), Path::new(OsStr::from_bytes(&unescape(&path))))
+                    let path = unescape(&path);
+                    self.view.place(layers.roots(), Path::new(OsStr::from_bytes(&path)))
                 });
                 let left = || format!("{running} processes could not be stopped while it looked");
                 let unknown = (running > 0).then(left);
@@ -368,41 +378,24 @@ impl Inner {
 
     /// A tool has read a file, by the name that the agent gave it.
     pub(crate) fn note_read(&self, path: &str) {
-        let path = self.meant(path).to_string_lossy().into_owned();
+        let path = self.view.meant(path).to_string_lossy().into_owned();
         self.running().reads.push(ReadEffect { path });
-    }
-
-    /// A path as the agent means it.
-    fn meant(&self, path: &str) -> PathBuf {
-        let agent = |at: usize| self.roots.get(at).map(|root| root.agent.as_path());
-        absolute(agent(0).unwrap_or(Path::new("")), agent(1).unwrap_or(Path::new("")), path)
     }
 
     /// Files that a content may come from: outside of the roots, and inside.
     fn named(&self, mentioned: &[String]) -> (Vec<PathBuf>, Vec<Place>) {
         let (mut outside, mut inside) = (Vec::new(), Vec::new());
         for path in self.config.sensitive_paths.iter().chain(mentioned) {
-            let path = self.meant(path);
-            match place_of(&self.roots, &path) {
+            let path = self.view.meant(path);
+            match self.view.place(&self.roots, &path) {
                 Some(place) => inside.push(place),
-                None if self.tier == Tier::T1 || is_visible(&path, &self.python.directories) => {
-                    outside.push(path);
-                }
-                None => {}
+                None => outside.extend(self.view.outside(&path).filter(|host| *host == path)),
             }
         }
         let mut seen = std::collections::HashSet::new();
         outside.retain(|path| seen.insert(path.clone()));
         (outside, inside)
     }
-}
-
-/// The place of an absolute path, as the agent calls it.
-fn place_of(roots: &[Root], path: &Path) -> Option<Place> {
-    roots.iter().enumerate().find_map(|(at, root)| {
-        let below = path.strip_prefix(&root.agent).ok()?;
-        Some((at, below.as_os_str().as_bytes().to_vec()))
-    })
 }
 
 pub(crate) fn failed(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> WorkspaceError {

@@ -34,7 +34,7 @@ pub use air_runtime::{
     Attention, Decision, GateReply, GuardrailFault, ReviewReply, RuntimeError,
     replay::{Change, ReplayedStep, Trial},
 };
-pub use air_workspace::{Undone, UndoneAs};
+pub use air_workspace::{Service, Shape, Undone, UndoneAs};
 pub use host::{Host, StepOutcome};
 pub use settings::Settings;
 pub use timing::Timings;
@@ -298,8 +298,10 @@ impl Air {
         let config = self.sandbox(id);
         let begun = config.session_dir.join("timeline").exists();
         let was_layered = config.session_dir.join("shown").exists();
-        let mut without = None;
-        let workspace = if was_layered || (self.settings.layered && !begun) {
+        let is_system = config.shape == Shape::System;
+        let mut without = (is_system && self.settings.layered)
+            .then(|| "a root file system has no layer above it".to_owned());
+        let workspace = if was_layered || (self.settings.layered && !is_system && !begun) {
             let mut layered = config.clone();
             layered.minimum = Some(Tier::T3);
             layered.overlay = Some(Overlay::of(&config.session_dir));
@@ -329,6 +331,11 @@ impl Air {
         );
         config.unsandboxed = settings.unsandboxed;
         config.limits = settings.limits.clone();
+        config.shape = settings.shape;
+        config.environment.clone_from(&settings.environment);
+        config.binds.clone_from(&settings.binds);
+        config.services.clone_from(&settings.services);
+        config.outside.clone_from(&settings.outside);
         config.labels = Arc::<LabelTable>::clone(&self.labels);
         config.sensitive_paths = self.labels.known_paths().into_iter().map(Into::into).collect();
         config

@@ -3,10 +3,11 @@
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use air_core::{policy::FailPolicy, rule::Rule};
-use air_workspace::Limits;
+use air_workspace::{Limits, Outside, Service, Shape};
 
 /// Everything about one workspace that a host decides.
 #[derive(Debug, Clone)]
@@ -33,8 +34,19 @@ pub struct Settings {
     pub enforce: bool,
     /// Whether incidents are responded to; otherwise they are found and learned from, no more.
     pub respond: bool,
+    /// What the workspace is to tools: a directory, or the whole root file system.
+    pub shape: Shape,
+    /// Variables of all calls, in the place of defaults of the same name.
+    pub environment: Vec<(String, String)>,
+    /// Files and directories of the host that tools see, and where.
+    pub binds: Vec<(PathBuf, PathBuf)>,
+    /// Programs that run beside the agent and are not its own.
+    pub services: Vec<Service>,
     /// The program and leading arguments that lead to [`air_workspace::supervisor::main`].
     pub supervisor: Vec<OsString>,
+    /// What answers in the place of the outside world. Default: nothing does, and nothing leaves.
+    /// Takes tier T3.
+    pub outside: Option<Arc<dyn Outside>>,
 }
 
 impl Settings {
@@ -52,7 +64,12 @@ impl Settings {
             learn: true,
             enforce: true,
             respond: true,
+            shape: Shape::Directory,
+            environment: Vec::new(),
+            binds: Vec::new(),
+            services: Vec::new(),
             supervisor,
+            outside: None,
         }
     }
 

@@ -101,7 +101,7 @@ fn serve(settings: &str) -> Result<(), Failure> {
     let network = match settings.tier {
         Tier::T3 => {
             confine::filter(Sockets::Allowed)?;
-            Network::start()
+            Network::start(settings.outside.as_deref())
         }
         Tier::T2 | Tier::T1 => {
             set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -428,7 +428,9 @@ impl Supervisor {
 
     fn start_interpreter(&mut self, step: &Python) -> Result<Interpreter, Failure> {
         let driver = self.settings.driver.to_string_lossy().into_owned();
-        let argv = [self.settings.python.clone(), "-I".into(), "-u".into(), driver];
+        // Variables that are meant for Python are read, and nothing of the agent's.
+        let isolation = if self.settings.isolated { "-I" } else { "-s" };
+        let argv = [self.settings.python.clone(), isolation.into(), "-u".into(), driver];
         let limit = step.output_limit_bytes;
         match Interpreter::start(self.command(&argv)?, limit) {
             Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {

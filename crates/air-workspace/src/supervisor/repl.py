@@ -20,6 +20,9 @@ def main():
     os.close(null)
     os.dup2(2, 1)
     sys.stdout.reconfigure(errors="backslashreplace")
+    if not sys.flags.isolated:
+        # The directory of this driver.
+        del sys.path[0]
     sys.path.insert(0, "")
     sys.argv = [""]
 

@@ -1,11 +1,13 @@
 //! The workspace with real sandboxes. Whatever is dangerous runs inside one and nowhere else.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails is a test that fails")]
 
+mod answered;
 mod containment;
 mod network;
 mod outside;
 mod restore;
 mod steps;
+mod system;
 
 use std::{
     ffi::OsString,

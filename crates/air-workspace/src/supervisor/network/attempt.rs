@@ -20,7 +20,7 @@ use rustix::{
 use super::{
     Worker, listeners,
     record::{Id, Record},
-    sink::{socket_address, unknown},
+    sink::{is_inside, socket_address, unknown},
     target::{Message, Target, Who, who},
 };
 use crate::protocol::Transport;
@@ -135,7 +135,7 @@ impl Worker {
         if family == AddressFamily::INET && to.is_ipv6() {
             return Err(Errno::AFNOSUPPORT);
         }
-        let inside = is_inside(to) && to.port() != 53;
+        let inside = is_inside(to) && to.port() != 53 && !self.leads_out(to);
         let record = Record::new(&self.sink.host(to), to, Transport::Tcp, target.who());
         let id =
             if inside { self.sink.merge(record.local(false)) } else { self.sink.log.open(record) };
@@ -168,6 +168,17 @@ impl Worker {
         }
         self.note_local(&socket, id);
         begun.map(|()| Some(Answer::Value(0)))
+    }
+
+    /// Whether a connection there leads outside.
+    fn leads_out(&mut self, to: SocketAddr) -> bool {
+        let is_ours = |inode| self.sink.inodes.contains(&inode);
+        let listens = || {
+            listeners::of(Transport::Tcp).is_ok_and(|found| {
+                found.iter().any(|one| one.at.port() == to.port() && !is_ours(one.inode))
+            })
+        };
+        self.sink.leads_out(Transport::Tcp, to) && !(is_inside(to) && self.listens && listens())
     }
 
     /// A connection inside has reached the other side once there is one.
@@ -297,13 +308,13 @@ impl Worker {
             self.sink.sent(record.local(true), content);
             return sendto(socket, content, flags, &to);
         }
-        if self.sink.is_cut || to.port() != 53 {
+        if self.sink.is_cut || to.port() != 53 && !self.sink.leads_out(Transport::Udp, to) {
             let record = if is_inside(to) { record.local(false) } else { record };
             self.sink.sent(record, content);
             let refused = self.sink.is_cut && !is_inside(to);
             return if refused { Err(Errno::NETUNREACH) } else { Ok(content.len()) };
         }
-        // A query goes where it is answered.
+        // It goes where it is answered.
         self.sink.take_datagrams();
         let length =
             sendto(socket, content, flags, &self.sink.stand_in(Transport::Udp, family, to))?;
@@ -348,10 +359,4 @@ fn is_sendmsg(call: &Notification) -> bool {
 fn message(call: &Notification, target: &Target) -> Result<Message, Errno> {
     let [_, at, ..] = call.arguments;
     if is_sendmsg(call) { target.message(at) } else { target.plain_message(call.arguments) }
-}
-
-/// Whether an address stays in the namespace.
-fn is_inside(to: SocketAddr) -> bool {
-    let address = to.ip().to_canonical();
-    address.is_loopback() || address.is_unspecified()
 }

@@ -9,7 +9,9 @@ mod attempt;
 mod dns;
 mod filter;
 mod listeners;
+mod outlet;
 mod record;
+mod relay;
 mod sink;
 mod stream;
 mod talk;
@@ -32,7 +34,7 @@ use rustix::{
     process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open},
 };
 
-use self::{attempt::Deferred, listeners::Waiting, record::Id, sink::Sink};
+use self::{attempt::Deferred, listeners::Waiting, outlet::Outlet, record::Id, sink::Sink};
 use crate::protocol::{Connection, Connections, Direction, Transport};
 
 /// How long the thread may take to answer.
@@ -61,9 +63,10 @@ enum Command {
 
 impl Network {
     /// Starts watching what this thread starts from now on.
-    pub(super) fn start() -> io::Result<Self> {
+    /// With `outside`, the ports of loopback that lead there too, what answers there is asked for.
+    pub(super) fn start(outside: Option<&[(Transport, u16)]>) -> io::Result<Self> {
         check()?;
-        let sink = Sink::open()?;
+        let sink = Sink::open(outside.map(Outlet::new).transpose()?)?;
         let (woken, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let (commands, on_command) = mpsc::channel();
         let (listening, on_listener) = mpsc::channel::<Listener>();
@@ -157,7 +160,7 @@ impl Worker {
             PollFd::from_borrowed_fd(self.listener.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.woken.as_fd(), PollFlags::IN),
         ];
-        polled.extend(self.sink.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        polled.extend(self.sink.polled());
         let waiting = self.deferred.iter().map(Deferred::fd);
         polled.extend(waiting.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)));
         let pause = pause.and_then(|pause| Timespec::try_from(pause).ok());
@@ -229,6 +232,7 @@ impl Worker {
                 let _ = reply.send(seen);
             }
             Command::Isolate(reply) => {
+                self.sink.hold(true);
                 self.settle();
                 let _ = reply.send(self.sink.cut());
             }
@@ -280,6 +284,11 @@ fn listen(socket: &Waiting) -> Connection {
         bytes_sent: 0,
         payload: Vec::new(),
         truncated: false,
+        bytes_received: 0,
+        received: Vec::new(),
+        received_truncated: false,
+        turns: 0,
+        protocol: None,
         delivered: false,
         pid: 0,
         argv: Vec::new(),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::target::Who;
-use crate::protocol::{Connection, Direction, Transport};
+use crate::protocol::{Connection, Direction, Protocol, Transport};
 
 /// Connections recorded one by one between two marks.
 const MOST_A_STEP: usize = 4096;
@@ -14,6 +14,8 @@ const MOST_A_STEP: usize = 4096;
 const MOST: usize = 4 * MOST_A_STEP;
 /// Bytes kept of one connection.
 const PAYLOAD_BYTES: usize = 1 << 20;
+/// Bytes kept of what one connection answered.
+const RECEIVED_BYTES: usize = 256 << 10;
 /// Bytes kept between two marks.
 const PAYLOAD_A_STEP_BYTES: usize = 16 << 20;
 /// Connections of which bytes are kept between two marks.
@@ -34,22 +36,92 @@ pub(super) struct Record {
     pub(super) direction: Direction,
     pub(super) who: Who,
     pub(super) delivered: bool,
-    pub(super) bytes: u64,
-    payload: Vec<u8>,
+    pub(super) protocol: Option<Protocol>,
+    sent: Kept,
+    received: Kept,
+    turns: u32,
+    /// Whether something was received since something was sent.
+    is_answered: bool,
+}
+
+/// Bytes that went one way, and the first of them.
+#[derive(Debug, Clone, Default)]
+struct Kept {
+    bytes: u64,
+    head: Vec<u8>,
     truncated: bool,
+}
+
+/// What may still be kept between two marks.
+#[derive(Debug)]
+struct Room {
+    bytes: usize,
+    heads: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { bytes: PAYLOAD_A_STEP_BYTES, heads: PAYLOADS_A_STEP }
+    }
+}
+
+impl Kept {
+    fn add(&mut self, content: &[u8], most: usize, room: &mut Room) {
+        let begins = self.head.is_empty();
+        let free = room.bytes.min(most.saturating_sub(self.head.len()));
+        let free = if begins && room.heads == 0 { 0 } else { free.min(content.len()) };
+        self.bytes = self.bytes.saturating_add(u64::try_from(content.len()).unwrap_or(u64::MAX));
+        self.truncated |= free < content.len();
+        self.head.extend(content.iter().take(free));
+        room.bytes -= free;
+        room.heads -= usize::from(begins && free > 0);
+    }
+
+    fn forget(&mut self) {
+        self.truncated |= !self.head.is_empty();
+        self.head = Vec::new();
+    }
+
+    /// Its head as far as there is room for it, and whether there was more.
+    fn head(&self, room: &mut usize) -> (Vec<u8>, bool) {
+        let kept = self.head.len().min(*room);
+        *room -= kept;
+        let truncated = self.truncated || kept < self.head.len();
+        (self.head.iter().take(kept).copied().collect(), truncated)
+    }
 }
 
 impl Record {
     pub(super) fn new(host: &str, to: SocketAddr, transport: Transport, who: Who) -> Self {
-        let (direction, delivered) = (Direction::Out, false);
-        let (bytes, payload, truncated) = (0, Vec::new(), false);
-        let host = host.chars().take(HOST_CHARS).collect();
-        Self { host, to, transport, direction, who, delivered, bytes, payload, truncated }
+        Self {
+            host: host.chars().take(HOST_CHARS).collect(),
+            to,
+            transport,
+            direction: Direction::Out,
+            who,
+            delivered: false,
+            protocol: None,
+            sent: Kept::default(),
+            received: Kept::default(),
+            turns: 0,
+            is_answered: false,
+        }
+    }
+
+    /// The same connection, of which nothing has been seen.
+    fn anew(&self) -> Self {
+        let (sent, received) = (Kept::default(), Kept::default());
+        Self { sent, received, turns: 0, delivered: false, ..self.clone() }
     }
 
     pub(super) fn local(mut self, delivered: bool) -> Self {
         self.direction = Direction::Local;
         self.delivered = delivered;
+        self
+    }
+
+    pub(super) fn speaking(mut self, protocol: Protocol) -> Self {
+        self.protocol = Some(protocol);
         self
     }
 
@@ -76,8 +148,7 @@ pub(super) struct Log {
     marks: VecDeque<Id>,
     /// The first of each kind since the mark: further ones are added to it when there are too many.
     places: HashMap<Place, Id>,
-    payloads: usize,
-    payload_bytes: usize,
+    room: Room,
     /// The id that the last one would have had that was not recorded.
     dropped_at: Option<Id>,
 }
@@ -99,11 +170,11 @@ impl Log {
         let old = self.last_mark();
         let aged = usize::try_from(old.saturating_sub(self.first)).unwrap_or(usize::MAX);
         for record in self.records.iter_mut().take(aged) {
-            record.truncated |= !record.payload.is_empty();
-            record.payload = Vec::new();
+            record.sent.forget();
+            record.received.forget();
         }
         self.marks = [old, mark].into();
-        (self.payloads, self.payload_bytes) = (0, 0);
+        self.room = Room::default();
         self.places.clear();
         while self.records.len() > MOST {
             self.records.pop_front();
@@ -135,26 +206,25 @@ impl Log {
 
     /// Adds what was sent. After a mark it goes to a record of its own, whose id takes the place.
     pub(super) fn sent(&mut self, id: &mut Option<Id>, content: &[u8]) {
-        let Some(old) = *id else { return };
-        if old < self.last_mark() {
-            let Some(record) = self.get_mut(*id).cloned() else {
-                *id = None;
-                return;
-            };
-            let (bytes, payload, truncated) = (0, Vec::new(), false);
-            *id = self.open(Record { bytes, payload, truncated, ..record });
+        let Some((record, room)) = self.current(id) else { return };
+        record.sent.add(content, PAYLOAD_BYTES, room);
+        record.turns = record.turns.saturating_add(u32::from(record.is_answered));
+        record.is_answered = false;
+    }
+
+    /// Adds what the other side answered, as with what was sent.
+    pub(super) fn received(&mut self, id: &mut Option<Id>, content: &[u8]) {
+        let Some((record, room)) = self.current(id) else { return };
+        record.received.add(content, RECEIVED_BYTES, room);
+        record.is_answered = true;
+    }
+
+    fn current(&mut self, id: &mut Option<Id>) -> Option<(&mut Record, &mut Room)> {
+        if (*id)? < self.last_mark() {
+            *id = self.get_mut(*id).map(|record| record.anew()).and_then(|anew| self.open(anew));
         }
-        let room = PAYLOAD_A_STEP_BYTES.saturating_sub(self.payload_bytes);
-        let may_begin = self.payloads < PAYLOADS_A_STEP;
-        let Some(record) = self.get_mut(*id) else { return };
-        let begins = record.payload.is_empty();
-        let room = room.min(PAYLOAD_BYTES.saturating_sub(record.payload.len()));
-        let room = if begins && !may_begin { 0 } else { room.min(content.len()) };
-        record.bytes += u64::try_from(content.len()).unwrap_or(u64::MAX);
-        record.truncated |= room < content.len();
-        record.payload.extend(content.iter().take(room));
-        self.payload_bytes += room;
-        self.payloads += usize::from(begins && room > 0);
+        let at = usize::try_from((*id)?.checked_sub(self.first)?).ok()?;
+        Some((self.records.get_mut(at)?, &mut self.room))
     }
 
     /// All since a mark; and why some are missing.
@@ -162,17 +232,23 @@ impl Log {
         let skipped = usize::try_from(mark.saturating_sub(self.first)).unwrap_or(usize::MAX);
         let mut room = ANSWER_BYTES;
         let connections = self.records.iter().skip(skipped).map(|record| {
-            let kept = record.payload.len().min(room);
-            room -= kept;
+            let (payload, truncated) = record.sent.head(&mut room);
+            let (received, received_truncated) = record.received.head(&mut room);
+            let is_silent = record.sent.bytes == 0;
             Connection {
                 host: record.host.clone(),
                 address: record.to.ip(),
                 port: record.to.port(),
                 transport: record.transport,
                 direction: record.direction,
-                bytes_sent: record.bytes,
-                payload: record.payload.iter().take(kept).copied().collect(),
-                truncated: record.truncated || kept < record.payload.len(),
+                bytes_sent: record.sent.bytes,
+                payload,
+                truncated,
+                bytes_received: record.received.bytes,
+                received,
+                received_truncated,
+                turns: record.turns,
+                protocol: record.protocol.or((!is_silent).then_some(Protocol::Other)),
                 delivered: record.delivered,
                 pid: record.who.pid,
                 argv: record.who.argv.to_vec(),

@@ -10,6 +10,7 @@ use std::{
 };
 
 use rustix::{
+    event::{PollFd, PollFlags},
     fs::fstat,
     io::Errno,
     net::{
@@ -22,11 +23,12 @@ use rustix::{
 use super::{
     dns::{Names, Query},
     listeners,
+    outlet::Outlet,
     record::{Id, Log, Record},
     stream::{Progress, Stream},
     target::Who,
 };
-use crate::protocol::Transport;
+use crate::protocol::{Protocol, Transport};
 
 /// Connections that are open at once. Below the usual limit of descriptors.
 const MOST_STREAMS: usize = 256;
@@ -57,10 +59,11 @@ pub(super) struct Sink {
     pub(super) log: Log,
     pub(super) names: Names,
     pub(super) is_cut: bool,
+    outlet: Option<Outlet>,
 }
 
 impl Sink {
-    pub(super) fn open() -> io::Result<Self> {
+    pub(super) fn open(outlet: Option<Outlet>) -> io::Result<Self> {
         let (tcp, udp) = (Pair::open(SocketType::STREAM)?, Pair::open(SocketType::DGRAM)?);
         let inodes = tcp.fds().chain(udp.fds()).map(|fd| Ok(fstat(fd)?.st_ino));
         let inodes = inodes.collect::<io::Result<_>>()?;
@@ -76,16 +79,35 @@ impl Sink {
             log: Log::default(),
             names: Names::default(),
             is_cut: false,
+            outlet,
         })
     }
 
-    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    /// What to wait for.
+    pub(super) fn polled(&self) -> Vec<PollFd<'_>> {
         let streams = self.streams.iter().map(Stream::fd);
-        self.tcp.fds().chain(self.udp.fds()).chain(streams)
+        let read = self.tcp.fds().chain(self.udp.fds()).chain(streams);
+        let mut polled: Vec<_> =
+            read.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        self.outlet.iter().for_each(|outlet| outlet.poll(&mut polled));
+        polled
     }
 
     pub(super) fn has_streams(&self) -> bool {
-        !self.streams.is_empty()
+        !self.streams.is_empty() || self.outlet.as_ref().is_some_and(Outlet::has_streams)
+    }
+
+    /// Whether what goes there is answered outside.
+    pub(super) fn leads_out(&self, transport: Transport, to: SocketAddr) -> bool {
+        let Some(outlet) = self.outlet.as_ref().filter(|_| !self.is_cut) else { return false };
+        to.port() != 53 && (!is_inside(to) || outlet.has_port(transport, to.port()))
+    }
+
+    /// Hands nothing on, or goes on.
+    pub(super) fn hold(&mut self, is_held: bool) {
+        if let Some(outlet) = &mut self.outlet {
+            outlet.is_held = is_held;
+        }
     }
 
     /// The address to connect to instead.
@@ -143,6 +165,15 @@ impl Sink {
         let accepted = self.accept();
         let datagrams = self.take_datagrams();
         let mut moved = accepted || datagrams;
+        if let Some(outlet) = &mut self.outlet {
+            moved |= outlet.turn(&mut self.buffer, &mut self.log);
+            for (second, source, answer) in outlet.answers() {
+                if let Some(fd) = self.udp.fds().nth(usize::from(second)) {
+                    // Whoever does not listen has no answer.
+                    let _ = sendto(fd, &answer, SendFlags::DONTWAIT, &source);
+                }
+            }
+        }
         let now = Instant::now();
         for mut stream in std::mem::take(&mut self.streams) {
             match stream.read(&mut self.buffer, &mut self.log, &mut self.names) {
@@ -177,6 +208,13 @@ impl Sink {
                 let to = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
                 (self.log.open(unknown(Transport::Tcp, nobody())), to)
             });
+            if !self.is_cut && self.leads_out(Transport::Tcp, to) {
+                let host = self.host(to);
+                if let Some(outlet) = &mut self.outlet {
+                    outlet.connect(fd, id, to, &host);
+                }
+                continue;
+            }
             let stream = Stream::new(fd, id, to);
             if self.is_cut {
                 stream.cut();
@@ -213,7 +251,7 @@ impl Sink {
                 moved = true;
                 let source = source.as_ref().and_then(socket_address);
                 let content = buffer.get(..length).unwrap_or_default();
-                if let Some(answer) = self.datagram(source, content)
+                if let Some(answer) = self.datagram(source, second, content)
                     && let Some(source) = source
                     && let Some(fd) = self.udp.fds().nth(usize::from(second))
                 {
@@ -227,9 +265,14 @@ impl Sink {
     }
 
     /// Records one that has come, and says what is to be answered.
-    fn datagram(&mut self, source: Option<SocketAddr>, content: &[u8]) -> Option<Vec<u8>> {
+    fn datagram(
+        &mut self,
+        source: Option<SocketAddr>,
+        second: bool,
+        content: &[u8],
+    ) -> Option<Vec<u8>> {
         let peer = source.and_then(|source| self.peers.get(source).cloned());
-        let Some((to, who)) = peer else {
+        let Some(((to, who), source)) = peer.zip(source) else {
             let mut id = self.log.open(unknown(Transport::Udp, nobody()));
             self.log.sent(&mut id, content);
             return None;
@@ -237,17 +280,25 @@ impl Sink {
         if to.port() == 53
             && let Some(query) = Query::parse(content)
         {
-            self.sent(Record::new(&query.name, to, Transport::Udp, who), content);
+            let record = Record::new(&query.name, to, Transport::Udp, who);
+            self.sent(record.speaking(Protocol::Dns), content);
             return (!self.is_cut).then(|| self.names.answer(&query));
         }
-        self.sent(Record::new(&self.host(to), to, Transport::Udp, who), content);
+        let host = self.host(to);
+        let id = self.sent(Record::new(&host, to, Transport::Udp, who), content);
+        if self.leads_out(Transport::Udp, to)
+            && let Some(outlet) = &mut self.outlet
+        {
+            outlet.send((source, second), id, to, &host, content, &mut self.log);
+        }
         None
     }
 
     /// Adds a datagram to the record of the others of the same kind.
-    pub(super) fn sent(&mut self, record: Record, content: &[u8]) {
+    pub(super) fn sent(&mut self, record: Record, content: &[u8]) -> Option<Id> {
         let mut id = self.merge(record);
         self.log.sent(&mut id, content);
+        id
     }
 
     /// The record of those of the same process and kind, or this as a new one.
@@ -265,7 +316,7 @@ impl Sink {
     pub(super) fn is_awaiting(&self) -> bool {
         let ports = std::iter::once(self.tcp.v4_port);
         let ports: Vec<u16> = ports.chain(self.tcp.v6.iter().map(|(_, port)| *port)).collect();
-        !self.streams.is_empty() && listeners::is_sending_to(&ports)
+        self.has_streams() && listeners::is_sending_to(&ports)
     }
 
     /// Separates what was from what comes.
@@ -280,7 +331,7 @@ impl Sink {
         let streams = std::mem::take(&mut self.streams);
         let count = streams.len();
         streams.into_iter().for_each(Stream::cut);
-        count
+        count + self.outlet.as_mut().map_or(0, Outlet::cut)
     }
 }
 
@@ -319,6 +370,12 @@ fn open(family: AddressFamily, kind: SocketType) -> io::Result<(OwnedFd, u16)> {
 pub(super) fn socket_address(address: &SocketAddrAny) -> Option<SocketAddr> {
     let address = SocketAddr::try_from(address.clone()).ok()?;
     Some(SocketAddr::new(address.ip().to_canonical(), address.port()))
+}
+
+/// Whether an address stays in the namespace.
+pub(super) fn is_inside(to: SocketAddr) -> bool {
+    let address = to.ip().to_canonical();
+    address.is_loopback() || address.is_unspecified()
 }
 
 fn nobody() -> Who {

@@ -16,6 +16,7 @@ use super::{
     record::{Id, Log},
     talk::{HEAD_BYTES, Http, Talk, recognize},
 };
+use crate::protocol::Protocol;
 
 /// How long a stream may say nothing.
 const IDLE: Duration = Duration::from_secs(5);
@@ -129,12 +130,18 @@ impl Stream {
             Talk::Unclear => return,
             Talk::Other => self.stage = Stage::Other,
             Talk::Tls(host) => {
-                if let (Some(host), Some(record)) = (host, log.get_mut(self.id)) {
-                    record.name(&host);
+                if let Some(record) = log.get_mut(self.id) {
+                    record.protocol = Some(Protocol::Tls);
+                    if let Some(host) = host {
+                        record.name(&host);
+                    }
                 }
                 self.hang_up();
             }
             Talk::Http(request) => {
+                if let Some(record) = log.get_mut(self.id) {
+                    record.protocol = Some(Protocol::Http);
+                }
                 if request.asks_first {
                     self.send(b"HTTP/1.1 100 Continue\r\n\r\n");
                 }
@@ -166,6 +173,7 @@ impl Stream {
                 return;
             };
             if let Some(record) = log.get_mut(self.id) {
+                record.protocol = Some(Protocol::Dns);
                 record.name(&query.name);
             }
             let answer = names.answer(&query);

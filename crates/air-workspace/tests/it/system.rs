@@ -1,0 +1,205 @@
+//! A whole root file system as the workspace.
+
+use air_core::effects::FileEffect;
+use air_workspace::{OpenError, Service, Shape};
+
+use super::*;
+
+/// A small root file system, owned by whoever runs the tests.
+fn fill(root: &Path) {
+    for (path, content) in [
+        ("etc/passwd", "root:x:0:0:guarded-4711:/root:/bin/bash\n"),
+        ("etc/hostname", "image\n"),
+        ("root/.bashrc", "alias ll='ls -l'\n"),
+        ("home/ann/notes.txt", "remember the milk\n"),
+        ("workspace/app.py", "print('app')\n"),
+        ("opt/tool/run.sh", "echo from the tool\n"),
+    ] {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+}
+
+fn bench(change: impl FnOnce(&mut SandboxConfig)) -> Option<Bench> {
+    Bench::try_with(Tier::T3, |config| {
+        config.shape = Shape::System;
+        fill(&config.workspace);
+        change(config);
+    })
+}
+
+fn on_system(test: impl FnOnce(Bench)) {
+    if let Some(bench) = bench(|_| {}) {
+        test(bench);
+    }
+}
+
+fn all(bench: &Bench, since: &CheckpointId) -> Vec<String> {
+    let files = bench.effects(since).files;
+    assert_eq!(files.incomplete, None);
+    let told = |file: &FileEffect| format!("{} {}", file.change.name(), file.path);
+    files.items.iter().map(told).collect()
+}
+
+fn effect(bench: &Bench, since: &CheckpointId, path: &str) -> FileEffect {
+    let files = bench.effects(since).files.items;
+    files.into_iter().find(|file| file.path == path).unwrap()
+}
+
+#[test]
+fn tools_see_the_workspace_as_the_root() {
+    on_system(|bench| {
+        let before = bench.checkpoint();
+        let seen = bench.bash("pwd; echo $HOME; id -u; cat /etc/hostname; ls -d /bin/sh; umask");
+        assert_eq!(seen.error, None, "{}", seen.content);
+        let lines: Vec<&str> = seen.content.lines().collect();
+        assert_eq!(lines.get(..5).unwrap(), ["/workspace", "/root", "0", "image", "/bin/sh"]);
+        let ran = bench.python("import os; print(os.getcwd(), os.listdir('/workspace'))");
+        assert_eq!(ran.content.trim(), "/workspace ['app.py']");
+        assert!(all(&bench, &before).is_empty());
+    });
+}
+
+#[test]
+fn what_changes_anywhere_is_seen_and_undone() {
+    on_system(|bench| {
+        let was = snapshot(&bench.path(""));
+        let before = bench.checkpoint();
+        let ran = bench.bash(
+            "set -e; echo evil >> /root/.bashrc; mv /home/ann/notes.txt /opt/tool/; \
+             cp /etc/passwd /tmp/copy; rm /etc/hostname; chmod 700 /opt/tool/run.sh; \
+             mkdir /var /srv; echo x > /srv/new",
+        );
+        assert_eq!(ran.error, None, "{}", ran.content);
+        let seen = all(&bench, &before);
+        for expected in [
+            "modified /root/.bashrc",
+            "deleted /home/ann/notes.txt",
+            "created /opt/tool/notes.txt",
+            "created /tmp/copy",
+            "deleted /etc/hostname",
+            "modified /opt/tool/run.sh",
+            "created /srv/new",
+        ] {
+            assert!(seen.iter().any(|line| line == expected), "{expected}: {seen:?}");
+        }
+        assert!(!seen.iter().any(|line| line.contains("/usr") || line.contains("//")), "{seen:?}");
+        let copy = effect(&bench, &before, "/tmp/copy");
+        assert_eq!(copy.origin.as_deref(), Some("/etc/passwd"));
+        let moved = effect(&bench, &before, "/opt/tool/notes.txt");
+        assert_eq!(moved.moved.as_deref(), Some("/home/ann/notes.txt"));
+        bench.rollback(&before);
+        assert_eq!(snapshot(&bench.path("")), was);
+        assert!(all(&bench, &before).is_empty());
+        assert_eq!(bench.bash("cat /etc/hostname").content, "image\n");
+    });
+}
+
+#[test]
+fn programs_are_those_of_the_host_and_cannot_be_changed() {
+    on_system(|bench| {
+        let before = bench.checkpoint();
+        let ran = bench.bash(
+            "echo x > /usr/bin/air-test; rm -f /usr/bin/env; mount -o remount,rw /usr/bin; \
+                              echo x > /proc/sys/kernel/core_pattern; env true && echo alive",
+        );
+        assert!(ran.content.contains("alive"), "{}", ran.content);
+        assert!(ran.content.contains("Read-only"), "{}", ran.content);
+        assert!(all(&bench, &before).is_empty());
+        assert!(bench.workspace.source_file("/usr/bin/env").is_ok());
+        assert_eq!(bench.workspace.source_file("/workspace/app.py").unwrap(), b"print('app')\n");
+        assert_eq!(bench.workspace.source_file("app.py").unwrap(), b"print('app')\n");
+        assert!(bench.workspace.source_file("/proc/self/environ").is_err());
+        assert_eq!(bench.workspace.absolute("~/x"), "/root/x");
+        assert_eq!(bench.workspace.absolute("/bin/sh"), "/usr/bin/sh");
+    });
+}
+
+#[test]
+fn root_inside_does_what_root_may_with_its_own_files() {
+    on_system(|bench| {
+        let ran = bench.bash(
+            "set -e; echo secret > /etc/shadow; chmod 000 /etc/shadow; cat /etc/shadow; \
+             chown 0:0 /etc/passwd; chmod 0400 /etc/passwd; echo more >> /etc/passwd; \
+             mkdir -m 0 /opt/closed; touch /opt/closed/file; echo done",
+        );
+        assert_eq!(ran.error, None, "{}", ran.content);
+        assert!(ran.content.ends_with("secret\ndone\n"), "{}", ran.content);
+        let ran = bench.bash("grep CapEff /proc/self/status");
+        assert_eq!(ran.content.split_whitespace().nth(1), Some("000000000000002b"));
+    });
+}
+
+#[test]
+fn nothing_is_made_outside_through_a_link_that_the_agent_left() {
+    on_system(|bench| {
+        let outside = bench.folder.path().join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        let up = format!("..{}", outside.display());
+        let ran = bench
+            .python(&format!("import os; os.rename('/usr', '/away'); os.symlink({up:?}, '/usr')"));
+        assert_eq!(ran.error, None, "{}", ran.content);
+        // The sandbox is replaced.
+        let here = bench.checkpoint();
+        bench.rollback(&here);
+        let after = bench.try_call("bash", json!({ "command": "true" }));
+        assert!(after.unwrap_err().to_string().contains("which is mounted on"));
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+    });
+}
+
+#[test]
+fn variables_and_files_are_as_configured() {
+    let with = |config: &mut SandboxConfig| {
+        let host = config.workspace.parent().unwrap().join("given");
+        std::fs::create_dir_all(host.join("hooks")).unwrap();
+        std::fs::write(host.join("cpuinfo"), "model name : a secret one\n").unwrap();
+        std::fs::write(host.join("hooks/given.py"), "value = 42\n").unwrap();
+        config.binds = vec![
+            (host.join("cpuinfo"), "/proc/cpuinfo".into()),
+            (host.join("hooks"), "/opt/hooks".into()),
+        ];
+        let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        config.environment = vec![
+            variable("PATH", "/opt/hooks:/usr/bin:/bin"),
+            variable("GREETING", "hello world"),
+            variable("PYTHONPATH", "/opt/hooks"),
+        ];
+    };
+    let Some(bench) = bench(with) else { return };
+    let before = bench.checkpoint();
+    let ran = bench.bash("echo $PATH; echo $GREETING; cat /proc/cpuinfo; echo x > /opt/hooks/x");
+    assert!(
+        ran.content
+            .starts_with("/opt/hooks:/usr/bin:/bin\nhello world\nmodel name : a secret one\n")
+    );
+    assert!(ran.content.contains("Read-only"), "{}", ran.content);
+    let ran = bench.python("import given, sys; print(given.value, '/air' in sys.path)");
+    assert_eq!(ran.content.trim(), "42 False");
+    assert!(all(&bench, &before).is_empty());
+    assert_eq!(bench.workspace.source_file("/opt/hooks/given.py").unwrap(), b"value = 42\n");
+}
+
+#[test]
+fn what_it_cannot_do_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("ws")).unwrap();
+    let open = |change: &dyn Fn(&mut SandboxConfig)| {
+        let mut config = config(folder.path(), Tier::T3);
+        config.shape = Shape::System;
+        change(&mut config);
+        match LocalWorkspace::open(config) {
+            Err(OpenError::Layout(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    };
+    let layered = open(&|config| config.overlay = Some(Overlay::of(&config.session_dir)));
+    assert!(layered.contains("no layer"), "{layered}");
+    let service =
+        |name: &str| Service { name: name.to_owned(), argv: vec!["/usr/bin/true".into()] };
+    let named = open(&|config| config.services = vec![service("a/b")]);
+    assert!(named.contains("unique file name"), "{named}");
+    let bound = open(&|config| config.binds = vec![("/etc/hostname".into(), "../x".into())]);
+    assert!(bound.contains("no absolute path"), "{bound}");
+}
