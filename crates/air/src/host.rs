@@ -96,9 +96,9 @@ impl Host {
         &self.tools
     }
 
-    /// The sandbox's first process as this machine sees it, while it runs.
+    /// The sandbox's first process, as this machine calls it, while it runs. Only in T3.
     pub fn sandbox_pid(&self) -> Option<u32> {
-        None
+        self.tools.workspace().sandbox_pid()
     }
 
     /// Where the time of the last step went.
