@@ -144,6 +144,17 @@ pub enum Truth {
     Unknown,
 }
 
+impl Truth {
+    /// Whether it is so, where that can be told.
+    pub fn known(self) -> Option<bool> {
+        match self {
+            Self::True => Some(true),
+            Self::False => Some(false),
+            Self::Unknown => None,
+        }
+    }
+}
+
 /// The oracle's verdict on a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {

@@ -155,7 +155,7 @@ pub(crate) fn prepare(config: &SandboxConfig) -> io::Result<u32> {
     private_directory(&services)?;
     for service in &config.services {
         let link = services.join(&service.name);
-        let program = service.argv.first().map(Path::new).unwrap_or(Path::new("/"));
+        let program = service.argv.first().map_or(Path::new("/"), Path::new);
         if link.read_link().ok().as_deref() != Some(program) {
             // A link of other settings may be in its place.
             let _ = fs::remove_file(&link);

@@ -96,6 +96,11 @@ impl Host {
         &self.tools
     }
 
+    /// The sandbox's first process, as this machine calls it, while it runs. Only in T3.
+    pub fn sandbox_pid(&self) -> Option<u32> {
+        self.tools.workspace().sandbox_pid()
+    }
+
     /// Where the time of the last step went.
     pub fn timings(&self) -> Timings {
         self.timings
