@@ -10,6 +10,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use sha2::Digest as _;
 
 /// The language of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -26,6 +27,14 @@ impl Language {
     pub fn tool(self) -> &'static str {
         match self {
             Self::Python => "python_repl",
+            Self::Bash => "bash",
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Python => "python",
             Self::Bash => "bash",
         }
     }
@@ -121,7 +130,7 @@ pub struct Split {
     pub benign: Vec<Case>,
     /// Verdicts of the reference run, by case; none where there is no such file.
     pub references: BTreeMap<String, Reference>,
-    /// BLAKE3 of the file of cases, in hexadecimal.
+    /// SHA-256 of the file of cases, in hexadecimal.
     pub digest: String,
 }
 
@@ -133,7 +142,7 @@ pub struct Split {
 pub fn read(directory: &Path, name: &str) -> Result<Split, DataError> {
     let path = directory.join(format!("{name}.jsonl"));
     let text = text(&path)?;
-    let digest = blake3::hash(text.as_bytes()).to_hex().to_string();
+    let digest = sha256(text.as_bytes());
     let cases: Vec<Case> = lines(&path, &text, |case: &Case| case.id.clone())?;
     if cases.is_empty() {
         return Err(DataError::Unusable(format!("`{}` holds no case", path.display())));
@@ -148,6 +157,16 @@ pub fn read(directory: &Path, name: &str) -> Result<Split, DataError> {
     };
     let references = references.into_iter().map(|one| (one.id.clone(), one)).collect();
     Ok(Split { name: name.to_owned(), cases, benign, references, digest })
+}
+
+/// SHA-256, in hexadecimal.
+pub(crate) fn sha256(content: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut hex = String::new();
+    for byte in sha2::Sha256::digest(content) {
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
 }
 
 fn text(path: &Path) -> Result<String, DataError> {

@@ -4,5 +4,16 @@
 //! an outside world that answers. The world's *oracle* tells from effects whether the incident
 //! happened. AIR runs beside it, as in the product, and sees nothing of the oracle.
 
+pub mod again;
+pub mod bench;
 pub mod data;
+pub mod derive;
+pub mod options;
+pub mod play;
+pub mod report;
+pub mod row;
+pub mod runner;
+pub mod school;
+pub mod select;
+pub mod store;
 pub mod world;

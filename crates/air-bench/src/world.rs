@@ -2,6 +2,23 @@
 //!
 //! The oracle and AIR are kept apart: AIR is given [`air::Settings`] and nothing else of a world.
 
+mod carry;
+mod chance;
+mod desktop;
+mod fixture;
+mod instrument;
+pub mod local;
+mod oracle;
+mod probes;
+mod processes;
+mod program;
+mod remedy;
+mod seen;
+mod sinks;
+mod snapshot;
+mod startup;
+mod variants;
+
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -125,6 +142,17 @@ pub enum Truth {
     False,
     /// It cannot be told by effects; only the label is there.
     Unknown,
+}
+
+impl Truth {
+    /// Whether it is so, where that can be told.
+    pub fn known(self) -> Option<bool> {
+        match self {
+            Self::True => Some(true),
+            Self::False => Some(false),
+            Self::Unknown => None,
+        }
+    }
 }
 
 /// The oracle's verdict on a run.

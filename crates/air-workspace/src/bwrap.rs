@@ -45,7 +45,9 @@ fn namespaces(shape: Shape, python: &PythonHome) -> Line {
         Shape::System => ("0", "root", view::ROOT_HOME),
     };
     if shape == Shape::System {
-        OF_ROOT.iter().for_each(|capability| line.add(["--cap-add", capability]));
+        for capability in OF_ROOT {
+            line.add(["--cap-add", capability]);
+        }
     }
     line.add(["--uid", id, "--gid", id, "--hostname", "sandbox"]);
     line.add(["--clearenv", "--setenv", "PATH", &python.search_path()]);

@@ -10,7 +10,7 @@ use air_core::{
 use crate::{
     network::isolate,
     protocol::{Reply, Request},
-    quarantine::{Reach, quarantine},
+    quarantine::{Reach, quarantine, seize},
     workspace::{Inner, Running, counted, failed, few, unexpected},
 };
 
@@ -28,6 +28,7 @@ impl Inner {
             Ok(_) | Err(_) => {
                 // Without its supervisor nothing of it goes on.
                 running.sandbox = None;
+                running.services.is_replaced = true;
                 "ended the sandbox".to_owned()
             }
         }
@@ -72,12 +73,20 @@ impl Inner {
         incident: &IncidentId,
         paths: &[String],
     ) -> Result<String, WorkspaceError> {
-        let _running = self.running();
+        let running = self.running();
         let lower = self.config.overlay.is_some().then_some(self.config.workspace.as_path());
         let reach = Reach { roots: &self.roots, lower };
         let meant = |path: &String| self.view.meant(path).to_string_lossy().into_owned();
         let paths: Vec<String> = paths.iter().map(meant).collect();
-        let done = quarantine(reach, &self.config.state, incident, &paths).map_err(failed)?;
+        let mut done = quarantine(reach, &self.config.state, incident, &paths).map_err(failed)?;
+        if let Some((inside, kept)) = self.source_of(&running) {
+            match seize(&self.config.state, incident, &kept) {
+                Ok(true) => done.moved.push(inside),
+                // It was moved before.
+                Ok(false) => {}
+                Err(error) => done.failed.push(format!("{inside}: {error}")),
+            }
+        }
         if !done.failed.is_empty() {
             let failures = few(&done.failed);
             return Err(WorkspaceError::Incomplete(format!("not moved: {failures}")));

@@ -5,7 +5,7 @@ use std::{
     ffi::OsStr,
     io,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
-    path::{Component, Path},
+    path::{Component, Path, PathBuf},
 };
 
 use air_checkpoint::beneath;
@@ -29,8 +29,8 @@ use crate::{
 pub(crate) fn complete(config: &SandboxConfig, view: &View, python: &PythonHome) -> io::Result<()> {
     let image = Image::open(&config.workspace)?;
     let own = ["/proc", "/dev", view::OWN, bwrap::WORKSPACE].map(Path::new);
-    let directories = own.into_iter().chain(view.system.iter().map(|path| path.as_path()));
-    for path in directories.chain(python.directories.iter().map(|path| path.as_path())) {
+    let directories = own.into_iter().chain(view.system.iter().map(PathBuf::as_path));
+    for path in directories.chain(python.directories.iter().map(PathBuf::as_path)) {
         image.directory(path, 0o755)?;
     }
     image.directory(Path::new(view::ROOT_HOME), 0o700)?;

@@ -40,30 +40,54 @@ impl Inner {
         self.call(&mut self.running(), &request, timeout)
     }
 
-    /// Runs a step in the session's interpreter. Its source stays beside the session.
+    /// Runs a step in the session's interpreter.
     pub(crate) fn python(&self, source: &str, timeout: Duration) -> io::Result<Ran> {
         let mut running = self.running();
-        running.steps += 1;
-        let name = format!("step{}.py", running.steps);
-        let steps = self.config.session_dir.join("steps");
-        fs::write(steps.join(&name), source)?;
-        let inside = if self.tier == Tier::T3 { PathBuf::from(bwrap::STEPS) } else { steps };
         let request = Request::Python(Python {
             source: source.to_owned(),
-            path: inside.join(name).to_string_lossy().into_owned(),
+            path: self.keep(&mut running, source, "py")?,
             timeout_ms: milliseconds(timeout),
             output_limit_bytes: self.config.limits.output_bytes,
         });
         self.call(&mut running, &request, timeout)
     }
 
+    /// Runs a step as a script of its own: no list of processes tells its source.
+    pub(crate) fn bash(&self, source: &str, timeout: Duration) -> io::Result<Ran> {
+        let mut running = self.running();
+        let request = Request::Run(Run {
+            argv: vec!["bash".to_owned(), self.keep(&mut running, source, "sh")?],
+            stdin: String::new(),
+            timeout_ms: milliseconds(timeout),
+            output_limit_bytes: self.config.limits.output_bytes,
+        });
+        self.call(&mut running, &request, timeout)
+    }
+
+    /// Keeps the source of a step beside the session; where it is inside.
+    fn keep(&self, running: &mut Running, source: &str, kind: &str) -> io::Result<String> {
+        running.steps += 1;
+        let name = format!("step{}.{kind}", running.steps);
+        let steps = self.config.session_dir.join("steps");
+        fs::write(steps.join(&name), source)?;
+        running.source = Some(name);
+        Ok(self.source_of(running).map(|(inside, _)| inside).unwrap_or_default())
+    }
+
+    /// Where the last call's source is inside, and where it is kept.
+    pub(crate) fn source_of(&self, running: &Running) -> Option<(String, PathBuf)> {
+        let name = running.source.as_ref()?;
+        let kept = self.config.session_dir.join("steps").join(name);
+        let inside = match self.tier {
+            Tier::T3 => Path::new(bwrap::STEPS).join(name),
+            Tier::T2 | Tier::T1 => kept.clone(),
+        };
+        Some((inside.to_string_lossy().into_owned(), kept))
+    }
+
     fn call(&self, running: &mut Running, request: &Request, within: Duration) -> io::Result<Ran> {
         running.layers.outdate();
-        if !running.sandbox.as_mut().is_some_and(|sandbox| sandbox.is_running()) {
-            running.sandbox = None;
-            running.sandbox = Some(self.start()?);
-            running.network.started();
-        }
+        self.start_if_needed(running)?;
         let Some(sandbox) = running.sandbox.as_mut() else {
             return Err(io::Error::other("the sandbox did not start"));
         };
@@ -72,11 +96,31 @@ impl Inner {
             Ok(other) => Err(unexpected(other)),
             Err(error) => {
                 running.sandbox = None;
-                let log = fs::read_to_string(self.config.session_dir.join("sandbox.log"));
-                let log = log.unwrap_or_default();
-                Err(io::Error::new(error.kind(), format!("{error}; {}", log.trim_end())))
+                Err(self.explained(&error))
             }
         }
+    }
+
+    /// Starts a sandbox where none runs; whether it did.
+    pub(crate) fn start_if_needed(&self, running: &mut Running) -> io::Result<bool> {
+        if running.sandbox.as_mut().is_some_and(|sandbox| sandbox.is_running()) {
+            return Ok(false);
+        }
+        running.sandbox = None;
+        running.sandbox = Some(self.start()?);
+        running.network.started();
+        if let Err(error) = self.start_services(running) {
+            running.sandbox = None;
+            return Err(self.explained(&error));
+        }
+        Ok(true)
+    }
+
+    /// With what the sandbox said before it ended.
+    fn explained(&self, error: &io::Error) -> io::Error {
+        let log = fs::read_to_string(self.config.session_dir.join("sandbox.log"));
+        let log = log.unwrap_or_default();
+        io::Error::new(error.kind(), format!("{error}; {}", log.trim_end()))
     }
 
     fn start(&self) -> io::Result<Sandbox> {

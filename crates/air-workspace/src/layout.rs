@@ -18,7 +18,7 @@ use crate::{
     python::PythonHome,
     stage::Ids,
     supervisor,
-    tier::{TIERS, probe},
+    tier::{TIERS, probe_once},
 };
 
 /// The strongest tier that is there and will do.
@@ -38,7 +38,7 @@ pub(crate) fn choose(
     let mut missing = Vec::new();
     for tier in TIERS.into_iter().filter(fits) {
         // Weaker ones are not tried where it is there: each takes a sandbox.
-        let report = probe(config, tier, python);
+        let report = probe_once(config, tier, python);
         if report.available {
             return Ok((report.tier, report.ids));
         }
@@ -155,7 +155,7 @@ pub(crate) fn prepare(config: &SandboxConfig) -> io::Result<u32> {
     private_directory(&services)?;
     for service in &config.services {
         let link = services.join(&service.name);
-        let program = service.argv.first().map(Path::new).unwrap_or(Path::new("/"));
+        let program = service.argv.first().map_or(Path::new("/"), Path::new);
         if link.read_link().ok().as_deref() != Some(program) {
             // A link of other settings may be in its place.
             let _ = fs::remove_file(&link);

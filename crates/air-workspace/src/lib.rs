@@ -29,6 +29,7 @@ mod quarantine;
 mod remove;
 mod rollback;
 mod sandbox;
+mod services;
 mod shared;
 mod source;
 mod spans;

@@ -72,6 +72,10 @@ pub(crate) enum Request {
     Thaw {},
     /// Stops everything if anything may write, until `Thaw`.
     Quiet {},
+    /// Starts services that do not run: these, and those that were asked for before.
+    Start(Vec<Service>),
+    /// Which services run.
+    Services {},
     /// Separates what was from what comes.
     Mark {},
     Connections {
@@ -86,6 +90,19 @@ pub(crate) struct Run {
     pub(crate) stdin: String,
     pub(crate) timeout_ms: u64,
     pub(crate) output_limit_bytes: u64,
+}
+
+/// A program that runs beside the agent's.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Service {
+    pub(crate) name: String,
+    pub(crate) argv: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ServiceState {
+    pub(crate) name: String,
+    pub(crate) runs: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -113,6 +130,9 @@ pub(crate) enum Reply {
     },
     /// How many processes go on.
     Thawed(u32),
+    /// Names of services that were started.
+    Started(Vec<String>),
+    Services(Vec<ServiceState>),
     /// Whether anything was stopped, how many processes run all the same, and files that change
     /// when processes write to their memory, escaped and as seen inside; `None` where that cannot
     /// be told.

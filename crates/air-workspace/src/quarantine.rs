@@ -45,13 +45,7 @@ pub(crate) fn quarantine(
     incident: &IncidentId,
     paths: &[String],
 ) -> io::Result<Moved> {
-    let name = incident.as_str();
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    if name.is_empty() || name.starts_with('.') || !name.bytes().all(plain) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("incident `{name}`")));
-    }
-    let evidence = state.join("evidence").join(name);
-    private_directory(&evidence)?;
+    let evidence = evidence(state, incident)?;
     let mut moved = Moved::default();
     let mut directories = Vec::new();
     for path in paths {
@@ -82,6 +76,31 @@ pub(crate) fn quarantine(
         }
     }
     Ok(moved)
+}
+
+/// Moves the source of a step, a file of AIR's own, into the evidence of `incident`; whether it was
+/// there.
+pub(crate) fn seize(state: &Path, incident: &IncidentId, source: &Path) -> io::Result<bool> {
+    let sources = evidence(state, incident)?.join("steps");
+    private_directory(&sources)?;
+    let Some(name) = source.file_name() else { return Ok(false) };
+    match fs::rename(source, sources.join(name)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The directory of what was taken out of reach.
+fn evidence(state: &Path, incident: &IncidentId) -> io::Result<PathBuf> {
+    let name = incident.as_str();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.is_empty() || name.starts_with('.') || !name.bytes().all(plain) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("incident `{name}`")));
+    }
+    let evidence = state.join("evidence").join(name);
+    private_directory(&evidence)?;
+    Ok(evidence)
 }
 
 /// What became of one path.

@@ -30,7 +30,7 @@ impl Inner {
         let examined = running.examined.clone();
         let Running { network, sandbox, .. } = &mut *running;
         network.keep(sandbox.as_mut(), to);
-        *sandbox = None;
+        running.services.is_replaced |= running.sandbox.take().is_some();
         let layers = &mut running.layers;
         // What changed since the call was changed by somebody else, unless the agent's processes ran
         // on, a tool ran since, or the layer is the agent's alone.

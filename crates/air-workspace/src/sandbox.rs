@@ -149,6 +149,12 @@ impl Sandbox {
         }
     }
 
+    /// Pid 1 of the sandbox, as the host calls it.
+    pub(crate) fn first_process(&self) -> Option<u32> {
+        let pid = self.children().first()?.as_raw_nonzero().get();
+        u32::try_from(pid).ok()
+    }
+
     /// Pid 1 of the sandbox, as a child of bwrap.
     fn children(&self) -> Vec<Pid> {
         let pid = self.pid.as_raw_nonzero();

@@ -31,6 +31,11 @@ impl Tools {
         Self { workspace }
     }
 
+    /// The workspace that they work on.
+    pub fn workspace(&self) -> &LocalWorkspace {
+        &self.workspace
+    }
+
     /// The names of all tools.
     pub fn names() -> impl Iterator<Item = &'static str> {
         TOOLS.iter().map(|spec| spec.name)
@@ -133,7 +138,7 @@ impl Work {
         let run = |argv: &[&str], stdin: &str| inner.run(argv, stdin, timeout);
         match self {
             Self::Python(code) => inner.python(code, timeout),
-            Self::Bash(command) => run(&["bash", "-c", command], ""),
+            Self::Bash(command) => inner.bash(command, timeout),
             Self::Read(path) => {
                 let ran = run(&["cat", "--", path], "")?;
                 inner.note_read(path);

@@ -145,7 +145,7 @@ impl View {
             return path;
         }
         match self.tree.join(first).read_link() {
-            Ok(target) if target == usr(first) || Path::new("/").join(&usr(first)) == target => {
+            Ok(target) if target == usr(first) || Path::new("/").join(usr(first)) == target => {
                 Path::new("/").join(target).join(below)
             }
             _ => path,

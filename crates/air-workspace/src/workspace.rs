@@ -29,6 +29,7 @@ use crate::{
     protocol::{Process, Reply, Request},
     python::PythonHome,
     sandbox::Sandbox,
+    services::Past,
     source,
     stage::Ids,
     view::View,
@@ -64,6 +65,7 @@ pub(crate) struct Running {
     pub(crate) layers: Layers,
     origins: Origins,
     pub(crate) network: Network,
+    pub(crate) services: Past,
     /// Whether the agent's processes may have changed files after the last call.
     pub(crate) runs_on: bool,
     /// Where the last call began whose effects were asked for.
@@ -73,6 +75,8 @@ pub(crate) struct Running {
     /// What tools have read since the last checkpoint.
     reads: Vec<ReadEffect>,
     pub(crate) steps: u32,
+    /// The file name of the last call's source, if it had one.
+    pub(crate) source: Option<String>,
 }
 
 impl LocalWorkspace {
@@ -141,11 +145,13 @@ impl LocalWorkspace {
             layers,
             origins,
             network: Network::new(config.outside.is_some()),
+            services: Past::default(),
             runs_on: false,
             examined: None,
             connected: Vec::new(),
             reads: Vec::new(),
             steps,
+            source: None,
         };
         let running = Mutex::new(running);
         let inner = Inner { config, tier, ids, python, roots, view, running };
@@ -155,6 +161,13 @@ impl LocalWorkspace {
     /// Whether tools work on a layer above the workspace, which is handed over at the end.
     pub fn is_layered(&self) -> bool {
         self.inner.config.overlay.is_some()
+    }
+
+    /// The sandbox's first process, as the host calls it, while it runs. Only in T3.
+    pub fn sandbox_pid(&self) -> Option<u32> {
+        let mut running = self.inner.running();
+        let alive = running.sandbox.as_mut().filter(|sandbox| sandbox.is_running());
+        alive.filter(|_| self.inner.tier == Tier::T3)?.first_process()
     }
 
     pub(crate) fn inner(&self) -> Arc<Inner> {
@@ -283,6 +296,10 @@ impl Workspace for LocalWorkspace {
         source::read(&running.layers, &path, &self.inner.view)
     }
 
+    fn restart(&self) -> BoxFuture<'_, Result<String, WorkspaceError>> {
+        self.off_thread(Inner::restart)
+    }
+
     fn publish(&self) -> BoxFuture<'_, Result<Option<Publication>, WorkspaceError>> {
         self.off_thread(Inner::publish)
     }
@@ -305,8 +322,10 @@ impl Inner {
         }
         running.reads.clear();
         running.runs_on = false;
+        running.source = None;
         let running = &mut *running;
         running.network.mark(running.sandbox.as_mut(), &id);
+        self.mark_services(running, &id);
         Ok(id)
     }
 
@@ -336,12 +355,13 @@ impl Inner {
         };
         let processes = Self::process_effects(&mut running);
         running.runs_on |= !processes.items.is_empty() || processes.incomplete.is_some();
+        let services = self.service_effects(&mut running, since);
         Ok(Effects {
             files,
             reads: Observed::partial(running.reads.clone(), "what processes read is not observed"),
             processes,
             connections,
-            services: Observed::default(),
+            services,
             output: Observed::partial(Vec::new(), "the output was not examined"),
         })
     }

@@ -101,6 +101,11 @@ impl Host {
         self.timings
     }
 
+    /// The sandbox's first process, as this machine calls it, while it runs. Only in T3.
+    pub fn sandbox_pid(&self) -> Option<u32> {
+        self.tools.workspace().sandbox_pid()
+    }
+
     /// One step of the agent: plan, tool, arguments.
     ///
     /// # Errors

@@ -22,11 +22,11 @@ pub(super) fn set(settings: &Settings) {
     set(Resource::Nproc, limits.nproc);
 }
 
-/// Why everything has to be ended, if it has to.
-pub(super) fn exceeded(settings: &Settings) -> Option<String> {
+/// Why everything has to be ended, if it has to. `services` run beside what is counted.
+pub(super) fn exceeded(settings: &Settings, services: usize) -> Option<String> {
     let limits = &settings.limits;
     let processes = usize::try_from(limits.processes).unwrap_or(usize::MAX);
-    if processes::are_more_than(settings.tier, processes) {
+    if processes::are_more_than(settings.tier, processes.saturating_add(services)) {
         return Some(format!("more than {processes} processes: all were ended"));
     }
     let pids = processes::alive(settings.tier);

@@ -13,13 +13,15 @@ mod interpreter;
 mod limits;
 mod network;
 mod processes;
+mod ready;
+mod services;
 mod started;
 
 use std::{
     ffi::OsString,
     io::{BufReader, Write},
     os::{
-        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+        fd::{AsFd, OwnedFd},
         unix::process::CommandExt,
     },
     process::{Command, ExitCode, Stdio},
@@ -28,14 +30,19 @@ use std::{
 
 use air_core::port::Tier;
 use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
     pipe::{PipeFlags, pipe_with},
     process::{DumpableBehavior, set_child_subreaper, set_dumpable_behavior},
     thread::CapabilitySet,
 };
 
 use self::{
-    capture::Capture, confine::Sockets, interpreter::Interpreter, network::Network,
+    capture::Capture,
+    confine::Sockets,
+    interpreter::Interpreter,
+    network::Network,
+    processes::Spared,
+    ready::{hung_up, is_ready, wait_for},
+    services::Services,
     started::Started,
 };
 use crate::{
@@ -114,6 +121,7 @@ fn serve(settings: &str) -> Result<(), Failure> {
         settings,
         network,
         interpreter: None,
+        services: Services::default(),
         left: Vec::new(),
         control: input.try_clone()?,
         is_frozen: false,
@@ -131,7 +139,7 @@ fn serve(settings: &str) -> Result<(), Failure> {
     }
     // In T3 the kernel ends the namespace with its pid 1.
     if supervisor.settings.tier != Tier::T3 {
-        processes::end_all(supervisor.settings.tier, None);
+        processes::end_all(supervisor.settings.tier, &Spared::default());
     }
     Ok(())
 }
@@ -141,6 +149,7 @@ struct Supervisor {
     settings: Settings,
     network: std::io::Result<Network>,
     interpreter: Option<Interpreter>,
+    services: Services,
     left: Vec<Capture>,
     control: OwnedFd,
     is_frozen: bool,
@@ -167,9 +176,10 @@ impl Supervisor {
             Request::Python(step) => self.python(&step).map_or_else(failed, Reply::Ran),
             Request::Processes {} => Reply::Processes(self.processes()),
             Request::Kill {} => {
-                let spared = self.interpreter.as_ref().map(Interpreter::pid);
-                let (ended, left) = processes::end_all(self.settings.tier, spared);
+                let spared = self.spared();
+                let (ended, left) = processes::end_all(self.settings.tier, &spared);
                 self.is_frozen = false;
+                processes::let_go(self.settings.tier, &spared);
                 if let Some(interpreter) = self.interpreter.take() {
                     self.lost_interpreter = true;
                     interpreter.end();
@@ -186,6 +196,11 @@ impl Supervisor {
                 Reply::Thawed(processes::thaw(self.settings.tier))
             }
             Request::Quiet {} => self.quiet(),
+            Request::Start(services) => {
+                let started = self.services.start(services);
+                started.map_or_else(Reply::Failed, Reply::Started)
+            }
+            Request::Services {} => Reply::Services(self.services.states()),
             Request::Mark {} => self.of_network(|network| network.mark().map(Reply::Marked)),
             Request::Connections { since } => {
                 self.of_network(|network| network.connections(since).map(Reply::Connections))
@@ -197,13 +212,18 @@ impl Supervisor {
 
     fn quiet(&mut self) -> Reply {
         let tier = self.settings.tier;
-        let spared = self.interpreter.as_ref().map(Interpreter::pid);
         let was_frozen = self.is_frozen;
-        self.is_frozen |= processes::may_write(tier, spared);
+        self.is_frozen |= processes::may_write(tier, &self.spared());
         // What was frozen before may run all the same.
         let (_, running) = if self.is_frozen { processes::freeze(tier) } else { (0, 0) };
         let stopped = self.is_frozen && !was_frozen;
         Reply::Quiet { stopped, running, mapped: processes::mapped(tier) }
+    }
+
+    /// What is not the agent's, and its interpreter.
+    fn spared(&mut self) -> Spared {
+        let interpreter = self.interpreter.as_ref().map(Interpreter::pid);
+        Spared { interpreter, services: self.services.pids() }
     }
 
     fn of_network(&self, ask: impl Fn(&Network) -> std::io::Result<Reply>) -> Reply {
@@ -216,8 +236,7 @@ impl Supervisor {
         self.lost_interpreter |= self.drop_ended_interpreter();
         let awaited = self.interpreter.as_ref().map(Interpreter::pid);
         processes::reap_orphans(awaited.as_slice());
-        let spared = self.interpreter.as_ref().map(Interpreter::pid);
-        processes::describe_all(self.settings.tier, spared)
+        processes::describe_all(self.settings.tier, &self.spared())
     }
 
     /// Waits for a request. What processes left behind write meanwhile is taken and dropped.
@@ -235,9 +254,11 @@ impl Supervisor {
             watched.extend(self.left.iter().map(Capture::fd));
             let outputs = self.interpreter.iter().map(|running| &running.output);
             watched.extend(outputs.filter(|output| output.is_open()).map(Capture::fd));
+            watched.extend(self.services.fds());
             if wait_for(&watched, Duration::from_secs(1)).first() == Some(&true) {
                 return;
             }
+            self.services.forget_ended();
             self.end_if_over(None);
         }
     }
@@ -260,15 +281,15 @@ impl Supervisor {
         let interpreter = self.interpreter.as_ref().map(Interpreter::pid);
         let awaited: Vec<u32> = awaited.into_iter().chain(interpreter).collect();
         processes::reap_orphans(&awaited);
-        let why = limits::exceeded(&self.settings)?;
-        processes::end_all(self.settings.tier, None);
+        let why = limits::exceeded(&self.settings, self.services.count())?;
+        processes::end_all(self.settings.tier, &Spared::default());
         Some(why)
     }
 
     /// Ends everything where the limit of processes leaves no room to start one: what they left may
     /// wait for an interpreter that never asks how its children ended.
     fn make_room(&mut self) {
-        processes::end_all(self.settings.tier, None);
+        processes::end_all(self.settings.tier, &Spared::default());
         self.lost_interpreter |= self.drop_ended_interpreter();
     }
 
@@ -347,10 +368,12 @@ impl Supervisor {
                     return Wait::Over(why);
                 }
             }
+            self.services.forget_ended();
             let mut watched = vec![child.ended.as_fd()];
             if capture.is_open() {
                 watched.push(capture.fd());
             }
+            watched.extend(self.services.fds());
             // Its input is fed whenever it may have read some.
             let pause = if child.is_fed() { TICK } else { UNFED };
             wait_for(&watched, pause.min(deadline - now));
@@ -411,10 +434,12 @@ impl Supervisor {
                         break Some(why);
                     }
                 }
+                self.services.forget_ended();
                 let mut watched = vec![interpreter.ended.as_fd(), interpreter.answers.as_fd()];
                 if interpreter.output.is_open() {
                     watched.push(interpreter.output.fd());
                 }
+                watched.extend(self.services.fds());
                 let pause = if interpreter.is_fed() { TICK } else { UNFED };
                 wait_for(&watched, pause.min(deadline - now));
             }
@@ -455,25 +480,4 @@ fn failed(error: Failure) -> Reply {
 
 fn seconds(milliseconds: u64) -> f64 {
     Duration::from_millis(milliseconds).as_secs_f64()
-}
-
-/// Which of `fds` are ready, waiting at most `pause`.
-fn wait_for(fds: &[BorrowedFd<'_>], pause: Duration) -> Vec<bool> {
-    let mut polled: Vec<_> =
-        fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
-    let pause = Timespec::try_from(pause).ok();
-    // Interrupted is the same as not ready.
-    let _ = poll(&mut polled, pause.as_ref());
-    polled.iter().map(|fd| !fd.revents().is_empty()).collect()
-}
-
-fn is_ready(fd: BorrowedFd<'_>) -> bool {
-    wait_for(&[fd], Duration::ZERO).first() == Some(&true)
-}
-
-fn hung_up(fd: BorrowedFd<'_>) -> bool {
-    debug_assert!(fd.as_raw_fd() >= 0);
-    let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::empty())];
-    let _ = poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-    polled.iter().any(|fd| fd.revents().intersects(PollFlags::HUP | PollFlags::ERR))
 }

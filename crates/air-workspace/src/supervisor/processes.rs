@@ -55,6 +55,32 @@ impl Stat {
     }
 }
 
+/// What is not counted as left running.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Spared {
+    /// One process, and not what it has started.
+    pub(super) interpreter: Option<u32>,
+    /// Processes, with all that they have started.
+    pub(super) services: Vec<u32>,
+}
+
+impl Spared {
+    fn pids(&self, all: &BTreeMap<u32, Stat>) -> BTreeSet<u32> {
+        let services = self.services.iter();
+        let mut pids: BTreeSet<u32> = services.flat_map(|pid| descendants(all, *pid)).collect();
+        pids.extend(self.services.iter().copied().chain(self.interpreter));
+        pids
+    }
+}
+
+/// Everything alive but what is spared.
+fn others(tier: Tier, spared: &Spared) -> BTreeMap<u32, Stat> {
+    let mut all = found(tier);
+    let spared = spared.pids(&all);
+    all.retain(|pid, _| !spared.contains(pid));
+    all
+}
+
 /// Pids of everything alive that this supervisor has to answer for.
 pub(super) fn alive(tier: Tier) -> BTreeSet<u32> {
     found(tier).into_keys().collect()
@@ -106,12 +132,12 @@ fn descendants(all: &BTreeMap<u32, Stat>, root: u32) -> BTreeSet<u32> {
     }
 }
 
-/// Whether anything runs but the one thread of an interpreter that waits for a step.
-pub(super) fn may_write(tier: Tier, interpreter: Option<u32>) -> bool {
-    alive(tier).into_iter().any(|pid| {
-        let threads = || fs::read_dir(format!("/proc/{pid}/task")).map_or(2, Iterator::count);
-        Some(pid) != interpreter || threads() > 1
-    })
+/// Whether anything of the agent's runs but the one thread of an interpreter that waits for a step.
+pub(super) fn may_write(tier: Tier, spared: &Spared) -> bool {
+    let threads = |pid| fs::read_dir(format!("/proc/{pid}/task")).map_or(2, Iterator::count);
+    // One that has ended has no thread.
+    spared.interpreter.is_some_and(|pid| Stat::of(pid).is_some() && threads(pid) > 1)
+        || !others(tier, spared).is_empty()
 }
 
 /// Files that anything has mapped so that writing to memory writes to them; `None` where that
@@ -125,11 +151,12 @@ pub(super) fn mapped(tier: Tier) -> Option<Vec<String>> {
 }
 
 /// All but `spared`, in the order in which they were started.
-pub(super) fn describe_all(tier: Tier, spared: Option<u32>) -> Vec<Process> {
-    let mut all: Vec<(u32, Stat)> =
-        found(tier).into_iter().filter(|(pid, _)| Some(*pid) != spared).collect();
+pub(super) fn describe_all(tier: Tier, spared: &Spared) -> Vec<Process> {
+    let mut all: Vec<(u32, Stat)> = others(tier, spared).into_iter().collect();
     if all.is_empty() {
-        all.extend(fleeting(spared.as_slice()).and_then(|pid| Some((pid, Stat::of(pid)?))));
+        all.extend(
+            fleeting(spared.interpreter.as_slice()).and_then(|pid| Some((pid, Stat::of(pid)?))),
+        );
     }
     all.sort_by_key(|(pid, stat)| (stat.started, *pid));
     all.into_iter().map(|(pid, stat)| describe(pid, stat)).collect()
@@ -238,42 +265,43 @@ pub(super) fn thaw(tier: Tier) -> u32 {
     count(pids.len())
 }
 
+/// Lets what is spared go on.
+pub(super) fn let_go(tier: Tier, spared: &Spared) {
+    signal_each(&spared.pids(&found(tier)), Signal::CONT);
+}
+
 /// Ends all but `spared`; how many were ended, and how many are left.
-pub(super) fn end_all(tier: Tier, spared: Option<u32>) -> (u32, u32) {
+pub(super) fn end_all(tier: Tier, spared: &Spared) -> (u32, u32) {
     let deadline = Instant::now() + PATIENCE;
     let mut ended = BTreeSet::new();
     loop {
-        let mut left = alive(tier);
-        left.retain(|pid| Some(*pid) != spared);
-        left.extend(if left.is_empty() { fleeting(spared.as_slice()) } else { None });
+        let interpreter = spared.interpreter.as_slice();
+        let mut left: BTreeSet<u32> = others(tier, spared).into_keys().collect();
+        left.extend(if left.is_empty() { fleeting(interpreter) } else { None });
         if left.is_empty() || Instant::now() > deadline {
             return (count(ended.len()), count(left.len()));
         }
         // One that was never seen running counts as one.
         ended.extend(left);
         end_round(tier, spared);
-        reap_orphans(spared.as_slice());
+        reap_orphans(interpreter);
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
 /// Ends what is there: in a pid namespace at once, elsewhere one by one, stopped first.
-fn end_round(tier: Tier, spared: Option<u32>) {
-    match spared {
-        None => signal_namespace(Signal::KILL),
-        Some(_) => signal_namespace(Signal::STOP),
-    }
+fn end_round(tier: Tier, spared: &Spared) {
+    let spares = spared.interpreter.is_some() || !spared.services.is_empty();
+    signal_namespace(if spares { Signal::STOP } else { Signal::KILL });
     if tier != Tier::T3 {
         freeze(tier);
     }
-    let mut pids = alive(tier);
-    pids.retain(|pid| Some(*pid) != spared);
-    signal_each(&pids, Signal::KILL);
+    signal_each(others(tier, spared).keys(), Signal::KILL);
     if tier != Tier::T3 {
-        chase(spared);
+        chase(spared.interpreter);
     }
-    if let Some(spared) = spared {
-        signal(spared, Signal::CONT);
+    if spares {
+        let_go(tier, spared);
     }
 }
 
@@ -335,12 +363,14 @@ fn signal_namespace(signal: Signal) {
 
 /// Takes leave of ended processes whose parents ended before, and not of `awaited`.
 pub(super) fn reap_orphans(awaited: &[u32]) {
-    let mine = children();
-    for pid in mine.into_iter().filter(|pid| !awaited.contains(pid)) {
-        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-            // One that runs on stays.
-            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
-        }
+    children().into_iter().filter(|pid| !awaited.contains(pid)).for_each(reap);
+}
+
+/// Takes leave of a child, if it has ended.
+pub(super) fn reap(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // One that runs on stays.
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
     }
 }
 
@@ -382,7 +412,7 @@ time.sleep(60)";
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");
-        let all = describe_all(Tier::T2, None);
+        let all = describe_all(Tier::T2, &Spared::default());
         let seen = all.iter().find(|one| one.pid == child.id()).unwrap().clone();
         child.kill().unwrap();
         child.wait().unwrap();

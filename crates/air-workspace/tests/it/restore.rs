@@ -126,7 +126,7 @@ fn another_process_can_go_on() {
         assert_eq!(bench.rollback(&before), "restored 1 file, removed 1");
         assert_eq!(std::fs::read_to_string(bench.path("f")).unwrap(), "one");
         bench.python("2");
-        assert!(bench.folder.path().join("state/sessions/s1/steps/step2.py").exists());
+        assert!(bench.folder.path().join("state/sessions/s1/steps/step3.py").exists());
         let unknown = CheckpointId::from("../../x");
         assert!(block_on(bench.workspace.rollback(&unknown)).is_err());
     });

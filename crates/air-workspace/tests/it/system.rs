@@ -203,3 +203,86 @@ fn what_it_cannot_do_is_said() {
     let bound = open(&|config| config.binds = vec![("/etc/hostname".into(), "../x".into())]);
     assert!(bound.contains("no absolute path"), "{bound}");
 }
+
+/// Two services: a clock that sleeps, and one with a name of its own.
+fn with_services(config: &mut SandboxConfig) {
+    let service = |name: &str| Service {
+        name: name.to_owned(),
+        argv: vec!["/usr/bin/sleep".to_owned(), "infinity".to_owned()],
+    };
+    config.services = vec![service("databased"), service("webfrontd")];
+}
+
+/// Names of services, whether they ran and whether they run.
+fn services(bench: &Bench, since: &CheckpointId) -> Vec<(String, bool, bool)> {
+    let all = bench.effects(since).services;
+    assert_eq!(all.incomplete, None);
+    all.items.into_iter().map(|one| (one.name, one.ran, one.runs)).collect()
+}
+
+fn told(states: [(&str, bool, bool); 2]) -> Vec<(String, bool, bool)> {
+    states.map(|(name, ran, runs)| (name.to_owned(), ran, runs)).to_vec()
+}
+
+#[test]
+fn services_run_beside_the_agent_and_are_started_again() {
+    let Some(bench) = bench(with_services) else { return };
+    let first = bench.checkpoint();
+    let running = told([("databased", true, true), ("webfrontd", true, true)]);
+    let ran = bench.bash(
+        "for pid in $(pgrep -x 'databased|webfrontd'); do \
+           echo $(cat /proc/$pid/comm) $(tr '\\0' ' ' < /proc/$pid/cmdline); done",
+    );
+    assert_eq!(ran.content, "databased databased infinity\nwebfrontd webfrontd infinity\n");
+    assert_eq!(services(&bench, &first), running);
+    assert!(bench.effects(&first).processes.items.is_empty());
+    assert!(bench.workspace.sandbox_pid().is_some());
+
+    let second = bench.checkpoint();
+    let ran = bench
+        .bash("pkill -x databased; nohup sleep 100 >/dev/null 2>&1 & sleep 0.2; pgrep databased");
+    assert_eq!(ran.content, "");
+    let one = told([("databased", true, false), ("webfrontd", true, true)]);
+    assert_eq!(services(&bench, &second), one);
+    assert_eq!(bench.effects(&second).processes.items.len(), 1);
+    block_on(bench.workspace.freeze()).unwrap();
+    assert_eq!(bench.kill(), "ended 1 process");
+    assert_eq!(services(&bench, &second), one);
+    let said = block_on(bench.workspace.restart()).unwrap();
+    assert_eq!(said, "started databased");
+    assert_eq!(block_on(bench.workspace.restart()).unwrap(), "all services were running");
+    assert_eq!(services(&bench, &second), running);
+    let states = bench.bash(
+        "for pid in $(pgrep -x 'databased|webfrontd'); do awk '{print $3}' /proc/$pid/stat; done",
+    );
+    assert_eq!(states.content, "S\nS\n");
+
+    let third = bench.checkpoint();
+    bench.bash("kill -9 $(pgrep -x databased) $(pgrep -x webfrontd)");
+    bench.rollback(&third);
+    assert_eq!(services(&bench, &third), running);
+}
+
+#[test]
+fn the_source_of_a_step_is_in_no_command_line_and_can_be_taken_away() {
+    at_each_tier(|bench| {
+        let ran = bench
+            .bash("cat /proc/$$/cmdline | tr '\\0' ' '; echo; cat; pwd; echo 4711 >&2; exit 7");
+        assert_eq!(ran.error.as_deref(), Some("exit code 7"));
+        assert!(ran.content.starts_with("bash /"), "{}", ran.content);
+        assert!(ran.content.lines().next().unwrap().ends_with("/steps/step1.sh "));
+        assert!(ran.content.contains("4711"));
+        bench.checkpoint();
+        bench.bash("set -e; false; echo never");
+        let incident = IncidentId::from("i1");
+        let said = block_on(bench.workspace.quarantine(&incident, &[])).unwrap();
+        assert!(said.contains("/steps/step2.sh"), "{said}");
+        let state = bench.folder.path().join("state");
+        let kept = std::fs::read(state.join("evidence/i1/steps/step2.sh")).unwrap();
+        assert_eq!(kept, b"set -e; false; echo never");
+        assert!(!state.join("sessions/s1/steps/step2.sh").exists());
+        assert!(state.join("sessions/s1/steps/step1.sh").exists());
+        let again = block_on(bench.workspace.quarantine(&incident, &[])).unwrap();
+        assert_eq!(again, "nothing was left to move");
+    });
+}

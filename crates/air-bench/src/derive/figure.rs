@@ -1,0 +1,99 @@
+//! Incidents a round: the same cases, and their siblings, while guardrails are learned.
+
+use std::collections::BTreeSet;
+
+use air_core::step::ProposedStep;
+use air_runtime::Ports;
+use serde::Serialize;
+
+use crate::{
+    data::{Case, Language, sha256},
+    school::{Class, Lesson, proposed},
+};
+
+/// How many rounds are played.
+pub const ROUNDS: usize = 3;
+/// How many cases are sampled.
+const CASES: usize = 100;
+
+/// Incidents a round. The first is without enforcement.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Figure {
+    /// The cases.
+    pub cases: Vec<String>,
+    /// How many of their siblings there are.
+    pub siblings: usize,
+    /// Cases that were not refused, by round.
+    pub same: Vec<usize>,
+    /// Siblings that were not refused, by round.
+    pub other: Vec<usize>,
+    /// Guardrails after each round.
+    pub guardrails: Vec<usize>,
+}
+
+/// Plays all rounds. What is not refused happens as it was recorded, and is learned from.
+pub(super) fn play(ports: &Ports, taught: &[Lesson], cases: &[Case]) -> Result<Figure, String> {
+    let sample = sample(taught);
+    let mut class = Class::new(ports);
+    let mut figure = Figure {
+        cases: sample.iter().map(|lesson| lesson.case.id.clone()).collect(),
+        siblings: sample.len(),
+        ..Figure::default()
+    };
+    let siblings: Vec<ProposedStep> = sample.iter().map(|it| sibling(&it.case, cases)).collect();
+    for round in 0..ROUNDS {
+        let (mut same, mut other) = (0, 0);
+        let mut gate = class.gate()?;
+        for step in &siblings {
+            other += usize::from(round == 0 || gate.refusals(step).is_empty());
+        }
+        for lesson in &sample {
+            if round > 0 && !gate.refusals(lesson.step()).is_empty() {
+                continue;
+            }
+            same += 1;
+            let _ = class.learn(lesson);
+            gate = class.gate()?;
+        }
+        figure.same.push(same);
+        figure.other.push(other);
+        figure.guardrails.push(class.len());
+    }
+    Ok(figure)
+}
+
+/// Python cases of all categories alike, in an order that does not follow the data.
+fn sample(taught: &[Lesson]) -> Vec<&Lesson> {
+    let mut python: Vec<&Lesson> =
+        taught.iter().filter(|lesson| lesson.case.language == Language::Python).collect();
+    python.sort_by_key(|lesson| sha256(lesson.case.id.as_bytes()));
+    let categories: BTreeSet<u32> = python.iter().map(|it| it.case.category_index).collect();
+    let mut taken: Vec<&Lesson> = Vec::new();
+    let mut rank = 0;
+    while taken.len() < CASES.min(python.len()) {
+        for category in &categories {
+            let mut of = python.iter().filter(|it| it.case.category_index == *category);
+            if let Some(lesson) = of.nth(rank)
+                && taken.len() < CASES
+            {
+                taken.push(lesson);
+            }
+        }
+        rank += 1;
+    }
+    taken.sort_by_key(|lesson| sha256(lesson.case.id.as_bytes()));
+    taken
+}
+
+/// The same in the other language; where there is none, in words.
+fn sibling(case: &Case, cases: &[Case]) -> ProposedStep {
+    let is_sibling = |other: &&Case| {
+        other.category_index == case.category_index
+            && other.number() == case.number()
+            && other.language != case.language
+    };
+    match cases.iter().find(is_sibling) {
+        Some(other) => proposed(other, &other.code, true),
+        None => proposed(case, &case.instruction_summary, false),
+    }
+}

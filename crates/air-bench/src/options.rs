@@ -1,0 +1,77 @@
+//! How the benchmark is run.
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+use air_core::rule::Rule;
+use air_facts::LabelTable;
+use serde::{Deserialize, Serialize};
+
+use crate::{data::Case, row::Phase, select::Selection};
+
+/// What the agent says before it acts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wording {
+    /// The source itself.
+    #[default]
+    Code,
+    /// A sentence or two.
+    Summary,
+    /// Step by step.
+    Details,
+}
+
+impl Wording {
+    /// The plan for a case.
+    pub fn plan(self, case: &Case) -> &str {
+        match self {
+            Self::Code => &case.code,
+            Self::Summary => &case.instruction_summary,
+            Self::Details => &case.instruction_details,
+        }
+    }
+}
+
+/// How the benchmark is run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where rows and tables go.
+    pub out: PathBuf,
+    /// Where worlds are built, and removed again.
+    pub scratch: PathBuf,
+    /// The rules, in the order of the file: the n-th is that of category n.
+    pub rules: Vec<Rule>,
+    /// SHA-256 of their text.
+    pub rules_digest: String,
+    /// Labels of paths.
+    pub labels: LabelTable,
+    /// The program and leading arguments of the sandbox's supervisor.
+    pub supervisor: Vec<OsString>,
+    /// What the agent says before it acts.
+    pub wording: Wording,
+    /// Which cases.
+    pub selection: Selection,
+    /// Which phases; those that they need are run as well.
+    pub phases: Vec<Phase>,
+    /// How many cases at once.
+    pub jobs: usize,
+    /// How long a case may take in a phase, all in all.
+    pub deadline: Duration,
+    /// Whether worlds are kept on disk.
+    pub keep: bool,
+    /// Whether incidents are responded to.
+    pub respond: bool,
+    /// Whether guardrails are learned.
+    pub learn: bool,
+    /// What secrets are made from.
+    pub seed: u64,
+}
+
+impl Options {
+    /// All that a row depends on, beside cases and rules.
+    pub(crate) fn fingerprint(&self) -> String {
+        let Self { wording, selection, respond, learn, .. } = self;
+        let selection = serde_json::to_string(selection).unwrap_or_default();
+        format!("wording={wording:?} respond={respond} learn={learn} selection={selection}")
+    }
+}

@@ -1,0 +1,225 @@
+//! Plays one case in one phase: world, agent, AIR, oracle.
+
+use std::{fs, path::Path, sync::Arc, time::Duration};
+
+use air::{Air, Host, Nobody, Settings, StepOutcome, records};
+use air_core::{
+    evaluation::FindingRecord,
+    guardrail::Guardrail,
+    port::GuardrailStore as _,
+    step::{Arguments, Observation},
+};
+use air_runtime::replay::recorded_steps;
+use futures::executor::block_on;
+
+use crate::{
+    data::{Case, sha256},
+    options::Options,
+    row::{Body, Guarded, Outcome, Phase, Recorded, Took},
+    store::{self, Store},
+    world::{Maker, World},
+};
+
+/// The task that the agent is given: nothing of the case.
+pub(crate) const TASK: &str = "work on the project in the workspace";
+/// The agent's name.
+pub(crate) const AGENT: &str = "code-agent";
+
+/// Plays cases. Shared by all jobs.
+pub struct Player {
+    options: Options,
+    maker: Box<dyn Maker>,
+}
+
+impl std::fmt::Debug for Player {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Player").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// One run that is to be made.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// The case.
+    pub case: Case,
+    /// The phase.
+    pub phase: Phase,
+    /// Guardrails in force.
+    pub guardrails: Vec<Guardrail>,
+}
+
+/// What the runner plays.
+pub trait Plays: Send + Sync + 'static {
+    /// Plays one case in one phase. Whatever goes wrong is the answer.
+    fn play(&self, turn: &Turn) -> Body;
+}
+
+impl Player {
+    /// A player.
+    pub fn new(options: Options, maker: Box<dyn Maker>) -> Self {
+        Self { options, maker }
+    }
+
+    fn try_play(&self, turn: &Turn) -> Result<Body, String> {
+        if let Some(missing) = self.maker.missing(&turn.case) {
+            return Ok(Body::Skipped { missing });
+        }
+        let scratch = tempfile::Builder::new()
+            .prefix(&format!("{}-{:?}-", turn.case.id, turn.phase).to_lowercase())
+            .tempdir_in(&self.options.scratch)
+            .map_err(|error| format!("no place for a world: {error}"))?;
+        let done = self.in_world(turn, scratch.path());
+        if self.options.keep {
+            let _ = scratch.keep();
+        }
+        done
+    }
+
+    fn in_world(&self, turn: &Turn, scratch: &Path) -> Result<Body, String> {
+        let directory = scratch.join("world");
+        fs::create_dir(&directory).map_err(|error| format!("no place for a world: {error}"))?;
+        let seed = seed(self.options.seed, turn);
+        let world = self.maker.build(&turn.case, &directory, seed);
+        let world = world.map_err(|error| error.to_string())?;
+        if turn.phase == Phase::Baseline {
+            let seen = world.baseline().map_err(|error| error.to_string())?;
+            return Ok(Body::Baseline {
+                judgement: world.incident(&seen),
+                cut_off: seen.cut_off,
+                expected: expected(&turn.case, &seen.output),
+                run_ms: seen.duration_ms,
+            });
+        }
+        self.guarded(turn, &*world, scratch)
+    }
+
+    fn settings(&self, world: &dyn World, scratch: &Path) -> Settings {
+        let options = &self.options;
+        let state = scratch.join("state");
+        let mut settings =
+            Settings::new(&scratch.join("world"), &state, options.supervisor.clone());
+        settings.limits.timeout = Duration::from_secs(15);
+        world.configure(&mut settings);
+        settings.rules.clone_from(&options.rules);
+        settings.respond = options.respond;
+        settings.learn = options.learn;
+        settings
+    }
+
+    fn guarded(&self, turn: &Turn, world: &dyn World, scratch: &Path) -> Result<Body, String> {
+        let settings = self.settings(world, scratch);
+        fs::create_dir_all(&settings.state).map_err(|error| error.to_string())?;
+        let air = Air::open(settings, self.options.labels.clone()).map_err(told)?;
+        for guardrail in &turn.guardrails {
+            block_on(air.journal().put(guardrail)).map_err(told)?;
+        }
+        let mut host = block_on(air.host(TASK, AGENT, Arc::new(Nobody))).map_err(told)?;
+        let (tool, arguments) = call(&turn.case);
+        let plan = self.options.wording.plan(&turn.case);
+        let outcome = block_on(host.step(plan, tool, arguments)).map_err(told)?;
+        let step = host.timings();
+        let incident = block_on(host.idle()).map_err(told)?;
+        let mut took = Took::from(step);
+        took.eradication = Took::from(host.timings()).eradication;
+        let (outcome, findings, observation) = taken_apart(outcome);
+        let (output, error) = match &observation {
+            Some(seen) => (seen.content.as_str(), seen.error.as_deref()),
+            None => ("", None),
+        };
+        let pid = host.sandbox_pid();
+        let seen = world.observe(pid, output, error).map_err(|error| error.to_string())?;
+        let passed_on = format!("{output}\n{}", error.unwrap_or_default());
+        let names = |held: bool| {
+            let wanted = findings.iter().filter(|one| one.verdict.outcome.is_satisfied() == held);
+            wanted.map(|one| one.rule.to_string()).collect()
+        };
+        let guarded = Guarded {
+            outcome,
+            rules: names(true),
+            undetermined: names(false),
+            state: incident.as_ref().map(|incident| incident.state().name().to_owned()),
+            learned: block_on(air.journal().current()).map_err(told)?.len(),
+            judgement: world.incident(&seen),
+            remedy: world.after(&seen, &passed_on),
+            pristine: world.pristine(&seen),
+            expected: expected(&turn.case, output),
+            took,
+        };
+        self.end(turn, &air, host)?;
+        Ok(Body::Guarded(Box::new(guarded)))
+    }
+
+    /// Ends the session, and keeps what was recorded of it.
+    fn end(&self, turn: &Turn, air: &Air, mut host: Host) -> Result<(), String> {
+        let _ = block_on(host.end());
+        drop(host);
+        if turn.phase != Phase::R1 {
+            return Ok(());
+        }
+        let journal = air.journal();
+        let Some(step) = block_on(recorded_steps(journal, 1)).map_err(told)?.pop() else {
+            return Ok(());
+        };
+        let incident = block_on(records::incidents(journal)).map_err(told)?.pop();
+        let recorded = Recorded {
+            step: step.step,
+            effects: step.effects,
+            incident: incident.map(|it| {
+                let events = it.events.into_iter().map(|(_, event)| event).collect();
+                (it.incident.id().clone(), events)
+            }),
+            guardrails: block_on(journal.current()).map_err(told)?,
+        };
+        store::keep(&self.options.out, &turn.case.id, &recorded).map_err(told)
+    }
+}
+
+impl Plays for Player {
+    fn play(&self, turn: &Turn) -> Body {
+        self.try_play(turn).unwrap_or_else(|error| Body::Failed { error })
+    }
+}
+
+/// The agent's one call.
+pub(crate) fn call(case: &Case) -> (&'static str, Arguments) {
+    let mut arguments = Arguments::new();
+    arguments.insert(case.language.argument().to_owned(), case.code.as_str().into());
+    (case.language.tool(), arguments)
+}
+
+fn taken_apart(outcome: StepOutcome) -> (Outcome, Vec<FindingRecord>, Option<Observation>) {
+    match outcome {
+        StepOutcome::Ran { observation, notes } => (Outcome::Ran, notes, Some(observation)),
+        StepOutcome::Held { observation, notes } => (Outcome::Held, notes, Some(observation)),
+        StepOutcome::Refused { findings, .. } => (Outcome::Refused, findings, None),
+        StepOutcome::Incident { observation, incident } => {
+            (Outcome::Incident, incident.detection().findings.clone(), Some(observation))
+        }
+    }
+}
+
+fn expected(case: &Case, output: &str) -> bool {
+    case.expected.as_str().is_some_and(|expected| output.contains(expected))
+}
+
+fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Another one for each case and phase.
+fn seed(seed: u64, turn: &Turn) -> u64 {
+    let text = format!("{seed} {} {:?}", turn.case.id, turn.phase);
+    let digest = sha256(text.as_bytes());
+    u64::from_str_radix(digest.get(..16).unwrap_or_default(), 16).unwrap_or(seed)
+}
+
+/// A case in a phase, with the guardrails that are in force there; `None` where there is nothing to
+/// play.
+pub(crate) fn turn(case: &Case, phase: Phase, store: &Store) -> Option<Turn> {
+    let guardrails = match phase {
+        Phase::R2 => store.recorded(&case.id)?.guardrails,
+        Phase::Baseline | Phase::R1 | Phase::R4 => Vec::new(),
+    };
+    let nothing = phase == Phase::R2 && guardrails.is_empty();
+    (!nothing).then(|| Turn { case: case.clone(), phase, guardrails })
+}

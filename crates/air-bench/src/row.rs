@@ -1,0 +1,147 @@
+//! What is kept of each case and phase.
+
+use air::Timings;
+use air_core::{
+    effects::Effects, guardrail::Guardrail, id::IncidentId, incident::IncidentEvent,
+    step::CompletedStep,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::world::{Judgement, Remedy};
+
+/// A part of the protocol that executes a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Without AIR, instrumented: what the case does.
+    Baseline,
+    /// With AIR and no guardrail: detected, responded to, learned from.
+    R1,
+    /// With the guardrail that was learned: refused.
+    R2,
+    /// A benign twin with AIR.
+    R4,
+}
+
+/// One case in one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The case.
+    pub case: String,
+    /// The phase.
+    pub phase: Phase,
+    /// How long it took, world and oracle included, in milliseconds.
+    pub ms: u64,
+    /// What came of it.
+    #[serde(flatten)]
+    pub body: Body,
+}
+
+/// What came of a case in a phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Body {
+    /// It ran without AIR.
+    Baseline {
+        /// What the oracle says.
+        judgement: Judgement,
+        /// Whether a limit cut it off.
+        cut_off: bool,
+        /// Whether it printed what was expected of it.
+        expected: bool,
+        /// How long the case itself ran, in milliseconds.
+        run_ms: u64,
+    },
+    /// It met AIR.
+    Guarded(Box<Guarded>),
+    /// This machine has not what it needs.
+    Skipped {
+        /// What is missing.
+        missing: String,
+    },
+    /// It could not be run, or did not end.
+    Failed {
+        /// Why.
+        error: String,
+    },
+}
+
+/// What AIR made of a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Guarded {
+    /// What became of the call.
+    pub outcome: Outcome,
+    /// The rules or guardrails that held.
+    pub rules: Vec<String>,
+    /// Those that could not be decided.
+    pub undetermined: Vec<String>,
+    /// Where the incident stands in the end.
+    pub state: Option<String>,
+    /// The guardrails that were learned.
+    pub learned: usize,
+    /// What the oracle says of this run, after any response.
+    pub judgement: Judgement,
+    /// What the response left.
+    pub remedy: Remedy,
+    /// Whether the world is as it was built.
+    pub pristine: bool,
+    /// Whether it printed what was expected of it.
+    pub expected: bool,
+    /// Where the time went, in microseconds.
+    pub took: Took,
+}
+
+/// What became of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It ran, and no rule held.
+    Ran,
+    /// It ran, and a person is to look at it.
+    Held,
+    /// It did not run.
+    Refused,
+    /// It ran, and is an incident.
+    Incident,
+}
+
+/// Where the time of a step went, in microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Took {
+    /// AIR's own share: facts, rules, journal.
+    pub check: u64,
+    /// Checkpoint and effects.
+    pub look: u64,
+    /// The tool.
+    pub tool: u64,
+    /// Containment and recovery.
+    pub response: u64,
+    /// Learning the guardrail.
+    pub eradication: u64,
+}
+
+impl From<Timings> for Took {
+    fn from(timings: Timings) -> Self {
+        let us = |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        Self {
+            check: us(timings.check),
+            look: us(timings.look),
+            tool: us(timings.tool),
+            response: us(timings.response),
+            eradication: us(timings.eradication),
+        }
+    }
+}
+
+/// What AIR recorded of a step in [`Phase::R1`]: what can be learned from it, and decided again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// The step with what it returned.
+    pub step: CompletedStep,
+    /// What it changed.
+    pub effects: Effects,
+    /// The incident, if it was one.
+    pub incident: Option<(IncidentId, Vec<IncidentEvent>)>,
+    /// The guardrails that were learned.
+    pub guardrails: Vec<Guardrail>,
+}
