@@ -266,6 +266,22 @@ impl Surroundings for Alone {
     }
 }
 
+/// Mends programs.
+pub trait Repairer: Send + Sync {
+    /// The call with those of its defects mended for which there is a certain way: one that changes
+    /// nothing else of what the program does. `None` where there is none.
+    fn repair(&self, call: &ToolCall, code: &CodeFacts) -> Option<Repaired>;
+}
+
+/// A call whose program is mended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repaired {
+    /// Its arguments.
+    pub arguments: Arguments,
+    /// What was mended, one a defect.
+    pub said: Vec<String>,
+}
+
 /// Compiles rule text. Pure.
 pub trait RuleReader: Send + Sync {
     /// The one rule in `text`.

@@ -283,6 +283,7 @@ impl Air {
             ids: Arc::new(RandomIds),
             inspector: None,
             judge: None,
+            repairer: None,
             synthesizer,
         };
         (ports, tools)
@@ -331,11 +332,11 @@ impl Air {
         );
         config.unsandboxed = settings.unsandboxed;
         config.limits = settings.limits.clone();
+        config.outside.clone_from(&settings.outside);
         config.shape = settings.shape;
         config.environment.clone_from(&settings.environment);
         config.binds.clone_from(&settings.binds);
         config.services.clone_from(&settings.services);
-        config.outside.clone_from(&settings.outside);
         config.labels = Arc::<LabelTable>::clone(&self.labels);
         config.sensitive_paths = self.labels.known_paths().into_iter().map(Into::into).collect();
         config
