@@ -188,7 +188,9 @@ impl LocalWorld {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec();
-        all.extend(python_path().map(|path| ("PYTHONPATH".to_owned(), path)));
+        let modules = [Some(desktop::MODULES.to_owned()), python_path()];
+        let modules = modules.into_iter().flatten().collect::<Vec<_>>().join(":");
+        all.push(("PYTHONPATH".to_owned(), modules));
         all
     }
 
@@ -240,8 +242,8 @@ impl LocalWorld {
                 duration_ms: took,
             },
         };
-        let own = [instrument::source(self.case.language), "/usr/local/lib"];
-        let seen = self.see(None, &observation.content, &own);
+        let own = [instrument::source(self.case.language), instrument::PLACE];
+        let seen = self.see(workspace.sandbox_pid(), &observation.content, &own);
         if std::env::var("T").is_ok() { eprintln!("seen {:?}", t0.elapsed()); }
         // It ends with the workspace as well; this says so at once.
         let _ = futures::executor::block_on(workspace.kill());
