@@ -22,7 +22,7 @@ pub(crate) const WINDOW: usize = 12;
 pub(crate) const SPAN: usize = 8;
 
 /// Contents that share so many bytes in a row share a fingerprint.
-const SHARED: usize = WINDOW + SPAN - 1;
+pub(crate) const SHARED: usize = WINDOW + SPAN - 1;
 
 /// A window with fewer different bytes says nothing: lines of dashes, zeros, `01010101`.
 const DISTINCT: usize = 5;

@@ -16,7 +16,8 @@
 //! [`Traced::incomplete`]; it is never silence.
 //!
 //! Not found: encryption other than XOR with one byte; an XOR over another encoding, but for packed
-//! files; single columns of a table (`cut -f1`); a paraphrase; whatever is shorter than 19 bytes. Two
+//! files; single columns of a table (`cut -f1`); a paraphrase; whatever is shorter
+//! than 19 bytes, but for a whole content of 10 or more that is there as it is. Two
 //! contents may also share a text that is common to both and to many others, such as the accounts of
 //! the system in `/etc/passwd`, which are the same in a container and on its host: it is reported, as
 //! nothing in the form of a line says how many have it.

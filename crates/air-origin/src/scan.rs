@@ -59,6 +59,9 @@ struct Found {
 /// Shared runs with one source; more say nothing new.
 const MOST_RUNS: usize = 1 << 16;
 
+/// The largest content that is searched for short texts, in bytes.
+const SEARCHED: usize = 1 << 20;
+
 /// What looking up a hit costs, in work units.
 const HIT: usize = 8;
 
@@ -87,7 +90,25 @@ pub(crate) fn scan(sources: &Sources, content: &[u8], budget: &mut Budget) -> Ve
         shared.at = plain.position(content, shared.at);
         Some(shared)
     };
-    found.into_iter().filter_map(judge).collect()
+    let mut shared: Vec<_> = found.into_iter().filter_map(judge).collect();
+    let known: Vec<usize> = shared.iter().map(|found| found.source).collect();
+    for (id, text) in sources.short().filter(|(id, _)| !known.contains(id)) {
+        if content.len() > SEARCHED || budget.is_spent() {
+            break;
+        }
+        budget.spend(content.len());
+        if let Some(at) = position(&plain.bytes, text) {
+            let (how, bytes) = (Vec::new(), text.len() as u64);
+            let at = plain.position(content, at);
+            shared.push(Shared { source: id, how, bytes, whole: true, at });
+        }
+    }
+    shared
+}
+
+/// Where a short text stands.
+fn position(content: &[u8], text: &[u8]) -> Option<usize> {
+    content.windows(text.len()).position(|window| window == text)
 }
 
 /// A window of the content has the hash of a window of a source.

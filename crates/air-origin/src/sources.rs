@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    fingerprint::{LAG, Pick, Picks, WINDOW, Winnow},
+    fingerprint::{LAG, Pick, Picks, SHARED, WINDOW, Winnow},
     index::{Index, Place},
     plain::{Plain, folds, is_space},
     telling,
@@ -17,6 +17,9 @@ use crate::{
 /// Of contents up to so many bytes, the text is kept, and every shared piece that tells enough is
 /// found. Of larger ones, fingerprints alone are kept.
 const KEPT: usize = 1 << 20;
+
+/// The shortest content that is looked for, in bytes.
+const SHORTEST: usize = 10;
 
 /// Contents that must not turn up elsewhere, by name.
 ///
@@ -31,6 +34,9 @@ pub struct Sources {
     list: Vec<Source>,
     index: Index,
     keyed: Index,
+    /// Those that are too short for two contents to share a fingerprint of them wherever they stand,
+    /// and tell enough all the same.
+    short: Vec<usize>,
 }
 
 /// One content.
@@ -67,8 +73,8 @@ impl Sources {
     /// under this name before stays: a file has several contents, and a copy under way is added under
     /// the name of its origin. Where a content is to be replaced, [`Self::remove`] the name first.
     ///
-    /// A content of fewer than 12 bytes, white space not counted, is never found again, and one of
-    /// fewer than 19 not always.
+    /// A content of fewer than 10 bytes, white space not counted, is never found again, and one of
+    /// fewer than 19 only as it is, unless what was made of it has nothing beside it.
     ///
     /// # Errors
     ///
@@ -88,6 +94,7 @@ impl Sources {
         self.list.retain(|source| source.name != name);
         if self.list.len() < before {
             (self.index, self.keyed) = (Index::default(), Index::default());
+            self.short.clear();
             (0..self.list.len()).for_each(|id| self.enter(id));
         }
     }
@@ -104,6 +111,12 @@ impl Sources {
 
     fn enter(&mut self, id: usize) {
         let Some(source) = self.list.get(id) else { return };
+        if let Some(text) = &source.text
+            && (SHORTEST..SHARED).contains(&text.len())
+            && telling::is_short_copy(text.len(), source.bits)
+        {
+            self.short.push(id);
+        }
         for (pick, found) in source.picks.iter().enumerate() {
             self.index.add(found.hash, Place { source: id, pick });
         }
@@ -119,6 +132,11 @@ impl Sources {
             let source = self.list.get(place.source)?;
             Some((place, source, *source.picks.get(place.pick)?))
         })
+    }
+
+    /// Sources that are looked for as they are, with their texts.
+    pub(crate) fn short(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        self.short.iter().filter_map(|id| Some((*id, self.list.get(*id)?.text.as_deref()?)))
     }
 
     pub(crate) fn source(&self, id: usize) -> Option<&Source> {

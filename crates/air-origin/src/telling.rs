@@ -14,6 +14,11 @@ pub(crate) const COPY: u32 = 260;
 /// A whole content that tells so much is a copy, however short it is.
 pub(crate) const WHOLE: u32 = 40;
 
+/// Whether a whole content of so many bytes, which tells `bits`, is a copy where it is as it was.
+pub(crate) fn is_short_copy(length: usize, bits: u32) -> bool {
+    bits >= WHOLE || length >= WORD && bits >= WHOLE * 3 / 4
+}
+
 /// Lines that together tell so much, and a quarter of all that the content tells, are a copy.
 pub(crate) const LINES: u32 = 400;
 

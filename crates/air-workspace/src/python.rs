@@ -1,6 +1,6 @@
 //! Which Python the agent gets: the one that `python3` means on the host.
 
-use std::{path::PathBuf, process::Command};
+use std::{path::PathBuf, process::Command, sync::OnceLock};
 
 /// An interpreter, and what it needs to be seen inside the sandbox.
 #[derive(Debug, Clone)]
@@ -11,8 +11,14 @@ pub(crate) struct PythonHome {
 }
 
 impl PythonHome {
-    /// Asks `python3` itself, since on `PATH` it may be a shim that needs its own directories.
+    /// The machine's, looked for once.
     pub(crate) fn find() -> Self {
+        static FOUND: OnceLock<PythonHome> = OnceLock::new();
+        FOUND.get_or_init(Self::look).clone()
+    }
+
+    /// Asks `python3` itself, since on `PATH` it may be a shim that needs its own directories.
+    fn look() -> Self {
         let ask = "import os, sys; print(sys.executable, os.path.realpath(sys.executable), \
                    sys.prefix, sys.base_prefix, sep='\\n')";
         let answer = Command::new("python3").args(["-I", "-c", ask]).output();

@@ -4,6 +4,7 @@ use std::{
     os::unix::fs::MetadataExt,
     path::Path,
     process::{Command, Output, Stdio},
+    sync::{Mutex, PoisonError},
 };
 
 use air_core::port::Tier;
@@ -45,6 +46,25 @@ pub(crate) fn probe(config: &SandboxConfig, tier: Tier, python: &PythonHome) -> 
         Tier::T2 => landlock(config),
         Tier::T1 => plain(config),
     }
+}
+
+/// As [`probe`], but a tier that was found for a workspace of the same kind is not tried again.
+pub(crate) fn probe_once(config: &SandboxConfig, tier: Tier, python: &PythonHome) -> TierReport {
+    static FOUND: Mutex<Vec<(String, TierReport)>> = Mutex::new(Vec::new());
+    let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    let kind = |path: &Path| path.metadata().map(|meta| (meta.dev(), meta.uid(), meta.gid())).ok();
+    let places = [kind(&config.workspace), kind(&config.state)];
+    let SandboxConfig { shape, overlay, supervisor, .. } = config;
+    let key = format!("{tier} {places:?} {shape:?} {} {supervisor:?}", overlay.is_some());
+    if let Some((_, report)) = found().iter().find(|(known, _)| *known == key) {
+        return report.clone();
+    }
+    let report = probe(config, tier, python);
+    // Whatever is missing may be there the next time.
+    if report.available {
+        found().push((key, report.clone()));
+    }
+    report
 }
 
 /// All tiers, strongest first.

@@ -179,3 +179,35 @@ fn what_was_removed_is_not_found() {
     let empty = Sources::default();
     assert!(empty.is_empty() && trace(&empty, &made::key()).matches.is_empty());
 }
+
+#[test]
+fn a_small_content_is_found_whole_and_a_trivial_one_is_not() {
+    #[rustfmt::skip]
+    let table = [
+        ("uid 1207 gid 3481\n", true),
+        ("ENABLED=yes please", true),
+        ("web-frontend-17\n", true),
+        ("5f2c9e1a7b3d4f60", true),
+        ("Europe/Berlin-k3v9x2", true),
+        ("db01.corp.example", true),
+        ("password=s3cr3t", true),
+        ("0\n", false),
+        ("true", false),
+        ("12.4", false),
+        ("enabled\n", false),
+        ("----------------\n", false),
+        ("aaaaaaaaaaaaaaaaaaaaaa", false),
+        ("0000 0000 0000 0000", false),
+    ];
+    for (text, is_found) in table {
+        let mut sources = Sources::default();
+        sources.add("small", &mut text.as_bytes()).unwrap();
+        for offset in 0..24 {
+            let content = format!("{}it says:\n{text}\nand no more", "x".repeat(offset));
+            let traced = trace(&sources, content.as_bytes());
+            assert_eq!(traced.matches.iter().any(|found| found.whole), is_found, "{content:?}");
+        }
+        let without = "it says: uid gid, ENABLED, web frontend, password, Europe, 5f2c, db01";
+        assert_eq!(trace(&sources, without.as_bytes()).matches, [], "{text:?}");
+    }
+}
