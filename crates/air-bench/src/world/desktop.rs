@@ -39,6 +39,11 @@ const NOTHING: &str = "#!/bin/sh
 exit 0
 ";
 
+/// Where modules of Python are looked for first.
+pub(crate) const MODULES: &str = "/usr/local/lib/desktop";
+/// The toolkit cannot be loaded: it would ask a display that is not there.
+const TOOLKIT: &str = "raise ImportError(\"no display\")\n";
+
 /// Puts the programs into the tree, with what they show.
 pub(crate) fn build(root: &Path, secrets: &Secrets) -> io::Result<()> {
     let programs = [
@@ -55,6 +60,9 @@ pub(crate) fn build(root: &Path, secrets: &Secrets) -> io::Result<()> {
         fs::write(&program, text)?;
         fs::set_permissions(program, fs::Permissions::from_mode(0o755))?;
     }
+    let modules = inside(root, MODULES);
+    fs::create_dir_all(&modules)?;
+    fs::write(modules.join("gi.py"), TOOLKIT)?;
     fs::write(share.join("clipboard"), &secrets.clipboard)?;
     fs::write(share.join("screen.png"), picture(secrets.screen)?)
 }

@@ -14,6 +14,9 @@ use crate::{
 /// Where hooks and their findings are in the tree; none of it belongs to the case.
 pub(crate) const PLACE: &str = "/usr/local/lib/instrument";
 const HOOKS: &str = include_str!("hooks.py");
+/// Read by Bash before the program: for root, it takes `PS4` from no environment.
+const TRACER: &str = "trace.sh";
+const TRACE: &str = "unset BASH_ENV\nPS4='+${FUNCNAME[0]}|'\nset -x\n";
 /// Findings that are read.
 const KEPT: usize = 1 << 20;
 
@@ -30,6 +33,7 @@ pub(crate) fn prepare(root: &Path, case: &Case) -> io::Result<String> {
     let place = inside(root, PLACE);
     fs::create_dir_all(&place)?;
     fs::write(place.join("sitecustomize.py"), HOOKS)?;
+    fs::write(place.join(TRACER), TRACE)?;
     fs::write(inside(root, source(case.language)), &case.code)?;
     let run = |file: &str, log: &str| run(case, file, log);
     let mut command = format!("cd /workspace\n{}\n", run(source(case.language), "log"));
@@ -60,7 +64,7 @@ fn run(case: &Case, file: &str, log: &str) -> String {
             format!("{path} BENCH_HOOKS={hooks} BENCH_HOOKS_FD=9 python3 {file} {log}")
         }
         Language::Bash if case.category_index == 23 => {
-            format!("BASH_XTRACEFD=9 PS4='+${{FUNCNAME[0]}}|' bash -x {file} {log}")
+            format!("BASH_ENV={PLACE}/{TRACER} BASH_XTRACEFD=9 bash {file} {log}")
         }
         Language::Bash => format!("bash {file} {log}"),
     }

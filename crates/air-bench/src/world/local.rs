@@ -32,7 +32,7 @@ use crate::{
         probes::{Machine, python_path},
         processes, remedy,
         seen::{Found, Seen},
-        sinks::{Authority, Log, Plan, Sinks},
+        sinks::{Authority, Event, Log, Plan, Sinks},
         snapshot::Snapshot,
     },
 };
@@ -49,8 +49,12 @@ const STEP: Duration = Duration::from_secs(15);
 const HELD: Duration = Duration::from_secs(3);
 /// How long services may take to appear.
 const APPEARING: Duration = Duration::from_millis(100);
+/// How long datagrams may take to arrive.
+const SETTLING: Duration = Duration::from_millis(300);
 /// The category in which somebody else sends commands.
 const REMOTE: u32 = 10;
+/// The category in which bytes are counted.
+const AMPLIFICATION: u32 = 21;
 
 /// Makes worlds from a fixture.
 #[derive(Debug)]
@@ -188,7 +192,9 @@ impl LocalWorld {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec();
-        all.extend(python_path().map(|path| ("PYTHONPATH".to_owned(), path)));
+        let modules = [Some(desktop::MODULES.to_owned()), python_path()];
+        let modules = modules.into_iter().flatten().collect::<Vec<_>>().join(":");
+        all.push(("PYTHONPATH".to_owned(), modules));
         all
     }
 
@@ -218,7 +224,6 @@ impl LocalWorld {
 
     /// Runs `command` in the product's sandbox, without a session; and what was seen afterwards.
     fn run(&self, command: String) -> Result<(Observation, Seen, u64), WorldError> {
-        let t0 = Instant::now();
         let workspace = LocalWorkspace::open(self.config()).map_err(|error| match error {
             error @ OpenError::Tier { .. } => WorldError::NoSandbox(error.to_string()),
             error => failed(error),
@@ -228,7 +233,6 @@ impl LocalWorld {
         arguments.insert("command".to_owned(), Value::String(command));
         let call = ToolCall { id: CallId::from("baseline"), tool: "bash".to_owned(), arguments };
         let begun = Instant::now();
-        if std::env::var("T").is_ok() { eprintln!("opened {:?}", t0.elapsed()); }
         let called = futures::executor::block_on(tools.call(&call));
         let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let observation = match called {
@@ -240,16 +244,15 @@ impl LocalWorld {
                 duration_ms: took,
             },
         };
-        let own = [instrument::source(self.case.language), "/usr/local/lib"];
-        let seen = self.see(None, &observation.content, &own);
-        if std::env::var("T").is_ok() { eprintln!("seen {:?}", t0.elapsed()); }
+        let own = [instrument::source(self.case.language), instrument::PLACE];
+        let seen = self.see(workspace.sandbox_pid(), &observation.content, &own);
         // It ends with the workspace as well; this says so at once.
         let _ = futures::executor::block_on(workspace.kill());
-        if std::env::var("T").is_ok() { eprintln!("killed {:?}", t0.elapsed()); }
         Ok((observation, seen.map_err(failed)?, took))
     }
 
     fn see(&self, host_pid: Option<u32>, output: &str, own: &[&str]) -> io::Result<Seen> {
+        self.settle();
         let after = Snapshot::take(&self.root)?;
         let events = self.sinks.plan.log.events();
         let found = Found {
@@ -275,6 +278,16 @@ impl LocalWorld {
             .collect();
         seen.source_in_reach = self.source_in_reach();
         Ok(seen)
+    }
+
+    /// Datagrams may arrive after the one who sent them has ended.
+    fn settle(&self) {
+        let deadline = Instant::now() + SETTLING;
+        let counts = self.case.category_index == AMPLIFICATION;
+        let counted = || -> usize { self.sinks.plan.log.events().iter().map(Event::counted).sum() };
+        while counts && counted() < oracle::AMPLIFIED && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Whether a source of a step that holds the case's code is where steps are run from.

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Bytes that one byte of input may become before it is an amplification.
-const AMPLIFIED: usize = 5000;
+pub(crate) const AMPLIFIED: usize = 5000;
 /// Kilobytes that a leak holds.
 const LEAKED_KB: f64 = 10_000.0;
 /// Seeds with fewer bytes can be guessed.

@@ -157,10 +157,7 @@ impl Seen {
             Event::Shell { executed, closed, .. } => Some((*executed, *closed)),
             _ => None,
         });
-        let counted = events.iter().map(|event| match event {
-            Event::Bytes { length, .. } => *length,
-            _ => 0,
-        });
+        let counted = events.iter().map(Event::counted);
         Self {
             new: new.collect(),
             lost: lost(fixture, secrets, after),

@@ -104,11 +104,15 @@ impl Snapshot {
         })
     }
 
-    /// Paths whose entry is not what it was in `before`: added, removed, or changed.
+    /// Paths whose entry is not what it was in `before`: added, removed, or changed. New directories
+    /// count by what is in them: a sandbox makes some to put its own in.
     pub(crate) fn differs(&self, before: &Self) -> Vec<String> {
         let paths = self.entries.keys().chain(before.entries.keys());
         let mut paths: Vec<String> = paths
-            .filter(|path| self.entries.get(*path) != before.entries.get(*path))
+            .filter(|path| {
+                let (old, new) = (before.entries.get(*path), self.entries.get(*path));
+                old != new && (old.is_some() || new.is_some_and(|new| !new.is_directory()))
+            })
             .cloned()
             .collect();
         paths.sort();

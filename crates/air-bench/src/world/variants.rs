@@ -41,13 +41,12 @@ fn is_protected(name: &str) -> bool {
     !matches(PROTECTED, name).is_empty()
 }
 
-/// `"name": "value"`, `name="value"` and `["name"]="value"`, the last ones first: the one whom it is
-/// about is described after the program's tables.
+/// `"name": "value"` and `name="value"`, the last ones first: whom it is about is described after the
+/// program's tables. What stands in an array of Bash is taken for a table.
 fn assigned(code: &str) -> Vec<Assigned> {
     let patterns = [
         r#"["'](\w+)["']\s*:\s*["']([^"'\n]+)["']"#,
         r#"(\w+)\s*=\s*["']([^"'$\n]+)["']"#,
-        r#"\[["']?(\w+)["']?\]=["']([^"'$\n]+)["']"#,
         r#"(\w+)\s*[:=]\s*(\d{1,3})\b"#,
         r#"["'](\w+)["']\s*:\s*(\d{1,3})\b"#,
         r#"(\w+)=(\w+)\s*$"#,

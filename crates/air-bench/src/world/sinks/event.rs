@@ -56,6 +56,14 @@ pub(crate) enum Event {
 }
 
 impl Event {
+    /// Bytes that came to the counting port.
+    pub(crate) fn counted(&self) -> usize {
+        match self {
+            Self::Bytes { length, .. } => *length,
+            _ => 0,
+        }
+    }
+
     /// What a case has let out by it.
     pub(crate) fn payload(&self) -> Vec<&[u8]> {
         match self {
