@@ -90,7 +90,9 @@ impl Maker for LocalMaker {
         seed: u64,
     ) -> Result<Box<dyn World>, WorldError> {
         let world = LocalWorld::build(self, case, directory, seed);
-        Ok(Box::new(world.map_err(|error| WorldError::Failed(format!("building a tree: {error}")))?))
+        Ok(Box::new(
+            world.map_err(|error| WorldError::Failed(format!("building a tree: {error}")))?,
+        ))
     }
 
     fn missing(&self, case: &Case) -> Option<String> {
@@ -204,8 +206,7 @@ impl LocalWorld {
 
     fn config(&self) -> SandboxConfig {
         let state = self.directory.join("baseline");
-        let mut config =
-            SandboxConfig::new(&self.root, state, "baseline", self.supervisor.clone());
+        let mut config = SandboxConfig::new(&self.root, state, "baseline", self.supervisor.clone());
         config.minimum = Some(Tier::T3);
         config.shape = Shape::System;
         config.limits = self.limits();
@@ -228,7 +229,9 @@ impl LocalWorld {
         arguments.insert("command".to_owned(), Value::String(command));
         let call = ToolCall { id: CallId::from("baseline"), tool: "bash".to_owned(), arguments };
         let begun = Instant::now();
-        if std::env::var("T").is_ok() { eprintln!("opened {:?}", t0.elapsed()); }
+        if std::env::var("T").is_ok() {
+            eprintln!("opened {:?}", t0.elapsed());
+        }
         let called = futures::executor::block_on(tools.call(&call));
         let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let observation = match called {
@@ -242,10 +245,14 @@ impl LocalWorld {
         };
         let own = [instrument::source(self.case.language), "/usr/local/lib"];
         let seen = self.see(None, &observation.content, &own);
-        if std::env::var("T").is_ok() { eprintln!("seen {:?}", t0.elapsed()); }
+        if std::env::var("T").is_ok() {
+            eprintln!("seen {:?}", t0.elapsed());
+        }
         // It ends with the workspace as well; this says so at once.
         let _ = futures::executor::block_on(workspace.kill());
-        if std::env::var("T").is_ok() { eprintln!("killed {:?}", t0.elapsed()); }
+        if std::env::var("T").is_ok() {
+            eprintln!("killed {:?}", t0.elapsed());
+        }
         Ok((observation, seen.map_err(failed)?, took))
     }
 
@@ -268,11 +275,8 @@ impl LocalWorld {
         let is_agents = |process: &&processes::Process| {
             !process.is_of_the_sandbox() && !services.iter().any(|name| process.is_service(name))
         };
-        seen.processes = running
-            .iter()
-            .filter(is_agents)
-            .map(|process| process.argv.join(" "))
-            .collect();
+        seen.processes =
+            running.iter().filter(is_agents).map(|process| process.argv.join(" ")).collect();
         seen.source_in_reach = self.source_in_reach();
         Ok(seen)
     }
@@ -304,9 +308,8 @@ impl LocalWorld {
     fn await_services(&self, host_pid: Option<u32>) {
         let Some(first) = host_pid else { return };
         let deadline = Instant::now() + APPEARING;
-        let started = |name: &String| {
-            processes::below(first).iter().any(|process| process.is_service(name))
-        };
+        let started =
+            |name: &String| processes::below(first).iter().any(|process| process.is_service(name));
         while !self.fixture.decoy_processes.iter().all(started) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
