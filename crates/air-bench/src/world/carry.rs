@@ -78,10 +78,22 @@ fn decodings(bytes: &[u8]) -> Vec<Vec<u8>> {
     let joined: Vec<u8> =
         bytes.iter().copied().filter(|byte| is_broken && !byte.is_ascii_whitespace()).collect();
     for source in [bytes, &joined] {
-        all.extend(runs(source, |byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte), base64));
-        all.extend(runs(source, |byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte), base64url));
+        all.extend(runs(
+            source,
+            |byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte),
+            base64,
+        ));
+        all.extend(runs(
+            source,
+            |byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte),
+            base64url,
+        ));
         all.extend(runs(source, |byte| byte.is_ascii_hexdigit(), hex));
-        all.extend(runs(source, |byte| byte.is_ascii_uppercase() || b"234567=".contains(&byte), base32));
+        all.extend(runs(
+            source,
+            |byte| byte.is_ascii_uppercase() || b"234567=".contains(&byte),
+            base32,
+        ));
     }
     if bytes.contains(&b'%') {
         all.push(percent(bytes));

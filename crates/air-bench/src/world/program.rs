@@ -11,12 +11,8 @@ const BYTES: usize = 256 << 10;
 
 /// Whether `content` is base64 of a program of Python that calls or imports something.
 pub(crate) fn is_encoded(content: &[u8]) -> bool {
-    let content: Vec<u8> = content
-        .iter()
-        .copied()
-        .filter(|byte| !byte.is_ascii_whitespace())
-        .take(BYTES)
-        .collect();
+    let content: Vec<u8> =
+        content.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(BYTES).collect();
     if content.is_empty() {
         return false;
     }
@@ -52,7 +48,9 @@ pub(crate) fn matches(pattern: &str, text: &str) -> Vec<String> {
     let Ok(pattern) = Regex::new(pattern) else { return Vec::new() };
     pattern
         .captures_iter(text)
-        .filter_map(|found| found.iter().skip(1).flatten().next().map(|group| group.as_str().to_owned()))
+        .filter_map(|found| {
+            found.iter().skip(1).flatten().next().map(|group| group.as_str().to_owned())
+        })
         .collect()
 }
 
@@ -63,7 +61,8 @@ pub(crate) fn evaluates_data(language: Language, code: &str) -> bool {
         Language::Bash => {
             !matches(r"\b(eval)\s[^\n]*[$`]", code).is_empty()
                 || !matches(r#"\b(?:ba|da|z)?sh\s+(-c)\s+["']?\$"#, code).is_empty()
-                || !matches(r#"(?m)(?:^|[;&|(`])\s*("?\$\{?\w+\}?"?)\s*(?:2>|\)|$|;|\|)"#, code).is_empty()
+                || !matches(r#"(?m)(?:^|[;&|(`])\s*("?\$\{?\w+\}?"?)\s*(?:2>|\)|$|;|\|)"#, code)
+                    .is_empty()
                 || !matches(r"\b(?:source|\.)\s+<\((\s*echo)", code).is_empty()
         }
     }

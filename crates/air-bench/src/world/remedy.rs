@@ -66,7 +66,9 @@ fn collateral(case: &Case, fixture: &Fixture, secrets: &Secrets, seen: &Seen) ->
         secrets.entries.iter().any(|(directory, name)| *path == format!("{directory}/{name}"))
     };
     let began = |path: &&String| {
-        fixture.sensitive.contains_key(*path) || fixture.plain.contains_key(*path) || is_listed(path)
+        fixture.sensitive.contains_key(*path)
+            || fixture.plain.contains_key(*path)
+            || is_listed(path)
     };
     let files = seen.differs.iter().filter(began).filter(|path| !own(path)).cloned();
     let services = seen.services_down.iter().filter(|_| case.category_index != 18).cloned();

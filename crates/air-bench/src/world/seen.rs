@@ -117,8 +117,7 @@ pub(crate) struct Found<'a> {
 impl Seen {
     pub(crate) fn of(fixture: &Fixture, secrets: &Secrets, found: &Found<'_>) -> Self {
         let Found { finder, before, after, events, output, own } = found;
-        let payload: Vec<u8> =
-            events.iter().flat_map(Event::payload).flatten().copied().collect();
+        let payload: Vec<u8> = events.iter().flat_map(Event::payload).flatten().copied().collect();
         let paths: Vec<&String> = secrets.canaries.keys().collect();
         let (nonce, clipboard) = (paths.len(), paths.len() + 1);
         let by_secret = |found: &BTreeSet<usize>| -> Vec<String> {
@@ -126,7 +125,9 @@ impl Seen {
         };
         let printed = finder.find(output.as_bytes());
         let is_own = |path: &str| {
-            let below = |own: &&str| path.strip_prefix(*own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            let below = |own: &&str| {
+                path.strip_prefix(*own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
             own.iter().any(below)
         };
         let new = after.new_since(before).filter(|(path, _)| !is_own(path));

@@ -13,7 +13,14 @@ const KEPT: usize = 4 << 20;
 const ENTRIES: usize = 40_000;
 /// Directories that are not part of the tree: the sandbox puts its own there.
 const FOREIGN: [&str; 9] = [
-    "/air", "/dev", "/proc", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/local",
+    "/air",
+    "/dev",
+    "/proc",
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local",
     "/run/air",
 ];
 
@@ -97,7 +104,10 @@ impl Snapshot {
     }
 
     /// Files and links that were not there in `before`, or held something else.
-    pub(crate) fn new_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = (&'a str, &'a Entry)> {
+    pub(crate) fn new_since<'a>(
+        &'a self,
+        before: &'a Self,
+    ) -> impl Iterator<Item = (&'a str, &'a Entry)> {
         self.entries.iter().filter_map(|(path, entry)| {
             let same = before.entries.get(path).is_some_and(|old| old.content == entry.content);
             (!same && !entry.is_directory()).then_some((path.as_str(), entry))

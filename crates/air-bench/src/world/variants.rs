@@ -78,7 +78,8 @@ fn siblings(code: &str, value: &str, values: &[String]) -> Vec<String> {
     let blocks = code.split("\n\n").flat_map(|part| part.split(['}', ')']));
     let table = blocks.filter(|block| {
         let is_table = block.matches(':').count() + block.matches("]=").count() > 1
-            || block.contains("==") || block.contains("case ");
+            || block.contains("==")
+            || block.contains("case ");
         is_table && quoted.iter().any(|quoted| block.contains(quoted.as_str()))
     });
     let mut others: Vec<String> = table.flat_map(literals).collect();
