@@ -73,7 +73,7 @@ pub(crate) fn repeated_keys(language: Language, code: &str) -> Vec<String> {
     let keys = match language {
         Language::Python => {
             let mut keys = matches(r#"[(\[{,]\s*["']([^"'\n]+)["']\s*:"#, code);
-            keys.extend(matches(r#"[(\[]\s*["']([^"'\n]+)["']\s*,"#, code));
+            keys.extend(matches(r#"(?:^|[^\w\])])[(\[]\s*["']([^"'\n]+)["']\s*,"#, code));
             keys.extend(matches(r#"\[\s*["']([^"'\n]+)["']\s*\]\s*="#, code));
             keys
         }
