@@ -10,6 +10,8 @@ use crate::{collect::Collector, shell::parse};
 pub(super) const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash"];
 const OTHERS: [&str; 9] =
     ["python", "python3", "python2", "perl", "ruby", "node", "php", "lua", "awk"];
+/// Names of what a user types to be run.
+const TYPED: [&str; 7] = ["cmd", "command", "code", "line", "script", "snippet", "commands"];
 /// Commands that run the command behind them.
 const PREFIXES: [&str; 13] = [
     "command", "builtin", "exec", "env", "sudo", "nohup", "nice", "time", "timeout", "setsid",
@@ -113,10 +115,11 @@ fn evaluated(command: &Command) -> Vec<&Text> {
     let mut texts: Vec<&Text> = Vec::new();
     match name.as_str() {
         "eval" => {
-            if let [only] = args {
-                texts.push(only);
-            } else if args.first().is_some_and(|arg| arg.raw != "set") {
-                texts.extend(args);
+            match args {
+                [only] => texts.push(only),
+                // Words of a command, with data as data.
+                [first, ..] if matches!(first.raw.as_str(), "set" | "unset" | "export") => {}
+                args => texts.extend(args.iter().filter(|arg| !arg.raw.starts_with('\''))),
             }
         }
         name if SHELLS.contains(&name) => match code(args, 'c') {
@@ -170,7 +173,7 @@ fn evaluated(command: &Command) -> Vec<&Text> {
         }
         "" => {
             // A command that is nothing but what was given.
-            if let [only] = words
+            if let [only] = command.words.as_slice()
                 && only.only().is_some_and(|variable| variable.is_plain() && !variable.quoted)
             {
                 texts.push(only);
@@ -206,7 +209,8 @@ fn is_data(text: &Text, scope: Scope, source: &Source) -> bool {
                 let names = before.ends_with(['$', '{', '_'])
                     || before.ends_with("${#")
                     || after.starts_with(['=', '_', '[', '+']);
-                if !names && given(variable, scope, source, 0) {
+                let alone = text.only().is_some();
+                if !names && (scope.is_some() || alone) && given(variable, scope, source, 0) {
                     return true;
                 }
             }
@@ -234,16 +238,19 @@ fn given(variable: &Variable, scope: Scope, source: &Source, depth: usize) -> bo
     if positional {
         return is_code(variable, scope, source);
     }
+    let typed = names::has(&variable.name, &GIVEN) || names::has(&variable.name, &TYPED);
     if source.read.iter().any(|(name, at)| *name == variable.name && *at == scope) {
-        return true;
+        return typed;
     }
     let assigned = source.assignments(&variable.name, scope);
     let named = names::has(&variable.name, &GIVEN);
     assigned.iter().any(|(assigned, at)| match &assigned.value {
         super::tree::Value::One(text) => {
-            let from = text
-                .variables()
-                .any(|inner| inner.name != variable.name && given(inner, *at, source, depth + 1));
+            let whole = at.is_some() || typed && text.only().is_some();
+            let from = whole
+                && text.variables().any(|inner| {
+                    inner.name != variable.name && given(inner, *at, source, depth + 1)
+                });
             let constant = text.constant().filter(|text| named && !text.is_empty());
             from || constant.is_some_and(|text| reads_as_code(&text))
         }

@@ -83,10 +83,12 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
         return;
     }
     let called = |name: &str| source.function(name).is_some_and(|at| !source.calls(at).is_empty());
+    let rights = checks.iter().any(|check| names::has(check, &RIGHTS));
     let unused = checks.iter().any(|check| !called(check) && names::has(check, &RIGHTS));
     source.each_node(|node, scope| {
         let arms = arms(node);
-        if arms.len() < 2 {
+        let Some(selects) = Selects::of(node).filter(|_| arms.len() > 1) else { return };
+        if !arms.iter().all(|arm| is_plain(arm, source)) {
             return;
         }
         let judged: Vec<Judged> = arms.iter().map(|arm| judge(arm, source, &checks)).collect();
@@ -100,12 +102,14 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
                     !names::has(name, not)
                 })
         };
-        let found = match chosen(node, scope, source) {
+        let found = match chosen(&selects, scope, source) {
             Some(chosen) => {
                 chosen.iter().any(|at| judged.get(*at).is_some_and(|arm| bare(arm, true)))
             }
             None => {
-                judged.iter().any(|arm| arm.checked) && judged.iter().any(|arm| bare(arm, false))
+                rights
+                    && judged.iter().any(|arm| arm.checked)
+                    && judged.iter().any(|arm| bare(arm, false))
             }
         };
         if found {
@@ -164,6 +168,25 @@ fn straight(source: &Source, checks: &[&str], out: &mut Collector) {
     }
 }
 
+/// Whether an arm does nothing but call the program's functions.
+fn is_plain(arm: &[&Node], source: &Source) -> bool {
+    const BESIDE: [&str; 9] =
+        ["echo", "printf", "return", "exit", "shift", "local", "true", "false", ":"];
+    let mut plain = true;
+    for node in arm {
+        walk(std::slice::from_ref(*node), &mut |node| match node {
+            Node::Command(command) => {
+                plain &= command.words.is_empty()
+                    || command.is(&BESIDE)
+                    || command.name().is_some_and(|name| source.function(&name).is_some());
+            }
+            Node::Loop(_) | Node::Pipe(_) => plain = false,
+            _ => {}
+        });
+    }
+    plain
+}
+
 struct Judged {
     checked: bool,
     actions: Vec<String>,
@@ -213,8 +236,7 @@ fn judge(arm: &[&Node], source: &Source, checks: &[&str]) -> Judged {
 }
 
 /// The arms that the program's own calls take, where they are known.
-fn chosen(node: &Node, scope: Scope, source: &Source) -> Option<Vec<usize>> {
-    let selects = Selects::of(node)?;
+fn chosen(selects: &Selects, scope: Scope, source: &Source) -> Option<Vec<usize>> {
     let variable = selects.subject.only()?;
     let number = variable.name.parse::<usize>().ok();
     let number = number.or_else(|| match source.assignments(&variable.name, scope).as_slice() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::{
     source::Source,
-    tree::{Command, Node, RedirectKind, Test, Text, Turns, Value},
+    tree::{Command, Node, Redirect, RedirectKind, Test, Text, Turns, Value},
 };
 use crate::collect::Collector;
 
@@ -212,34 +212,42 @@ fn by_two(text: &str) -> bool {
     text.contains("+=2") || text.contains("+2") && text.contains('=')
 }
 
-/// Tables in here-documents and texts of more than one line.
+/// Tables in here-documents and texts of more than one line, which are looked up line by line.
 fn documents(source: &Source, facts: &Lookups, out: &mut Collector) {
     let mut tables: Vec<(&Text, u32)> = Vec::new();
-    for (command, _) in &source.commands {
-        let here = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Here);
-        tables.extend(here.map(|redirect| (&redirect.word, command.line)));
-    }
-    for (assigned, _) in &source.assigned {
-        if let Value::One(text) = &assigned.value {
-            tables.push((text, assigned.line));
+    let looks = |command: &Command| command.is(&["awk", "gawk", "grep", "egrep"]);
+    let here =
+        |redirects: &'_ [Redirect]| redirects.iter().position(|one| one.kind == RedirectKind::Here);
+    source.each_node(|node, _| match node {
+        Node::Command(command) if looks(command) => {
+            let word = here(&command.redirects).and_then(|at| command.redirects.get(at));
+            tables.extend(word.map(|one| (&one.word, command.line)));
         }
-    }
-    source.each_node(|node, _| {
-        if let Node::Loop(turns) = node {
-            let here = turns.redirects.iter().filter(|one| one.kind == RedirectKind::Here);
-            tables.extend(here.map(|one| (&one.word, turns.line)));
+        Node::Loop(turns) if matches!(turns.kind, Turns::While(_)) => {
+            let word = here(&turns.redirects).and_then(|at| turns.redirects.get(at));
+            tables.extend(word.map(|one| (&one.word, turns.line)));
         }
+        Node::Pipe(nodes) => {
+            let [Node::Command(first), rest @ ..] = nodes.as_slice() else { return };
+            let read = rest.iter().any(|node| match node {
+                Node::Command(command) => looks(command),
+                Node::Loop(turns) => matches!(turns.kind, Turns::While(_)),
+                _ => false,
+            });
+            if read && first.is(&["echo", "printf"]) {
+                tables.extend(first.args().iter().map(|arg| (arg, first.line)));
+            }
+        }
+        _ => {}
     });
     for (text, line) in tables {
-        let Some(text) = text.constant() else { continue };
-        let lines: Vec<String> = text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .map(ToOwned::to_owned)
-            .collect();
-        if (2..200).contains(&lines.len()) && facts.compares && facts.looks_up(&lines) {
-            out.defect("duplicate-key", line, "a key is there twice");
+        let values = source.constants(text, None).unwrap_or_default();
+        for text in values {
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            let lines: Vec<String> = lines.map(ToOwned::to_owned).collect();
+            if (2..100).contains(&lines.len()) && facts.looks_up(&lines) {
+                out.defect("duplicate-key", line, "a key is there twice");
+            }
         }
     }
 }
