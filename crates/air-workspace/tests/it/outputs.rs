@@ -91,12 +91,15 @@ fn repeats(bench: &Bench, command: &str, named: &[&str]) -> Observed<OutputEffec
     block_on(bench.workspace.output(&before, &seen.output(), &named)).unwrap()
 }
 
+/// A command, the paths that its call names, and what its output repeats, as kind and path.
+type Case<'a> = (&'a str, &'a [&'a str], &'a [(&'a str, &'a str)]);
+
 #[test]
 fn outputs_are_traced_to_where_they_come_from() {
     for is_layered in [false, true] {
         with_secrets(is_layered, |bench| {
             #[rustfmt::skip]
-            let table: &[(&str, &[&str], &[(&str, &str)])] = &[
+            let table: &[Case<'_>] = &[
                 ("cat secret/zone", &[], &[("content", "secret/zone")]),
                 ("echo it is $(cat secret/zone).", &[], &[("content", "secret/zone")]),
                 ("base64 secret/notes.old", &[], &[("content", "secret/notes.old")]),
