@@ -82,6 +82,9 @@ fn with_secrets(is_layered: bool, test: impl FnOnce(&Bench)) {
     test(&bench);
 }
 
+/// A command, what the call names, and what its output repeats: kinds and origins.
+type Case = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+
 /// What the output of a command repeats.
 fn repeats(bench: &Bench, command: &str, named: &[&str]) -> Observed<OutputEffect> {
     let before = bench.checkpoint();
@@ -96,7 +99,7 @@ fn outputs_are_traced_to_where_they_come_from() {
     for is_layered in [false, true] {
         with_secrets(is_layered, |bench| {
             #[rustfmt::skip]
-            let table: &[(&str, &[&str], &[(&str, &str)])] = &[
+            let table: &[Case] = &[
                 ("cat secret/zone", &[], &[("content", "secret/zone")]),
                 ("echo it is $(cat secret/zone).", &[], &[("content", "secret/zone")]),
                 ("base64 secret/notes.old", &[], &[("content", "secret/notes.old")]),
