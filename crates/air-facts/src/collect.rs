@@ -234,16 +234,24 @@ impl<'a> Collector<'a> {
         self.left.get(place).cloned().or_else(|| self.around.held(place))
     }
 
+    /// Notes what is notable of a text that goes to a file.
+    pub(crate) fn wrote(&mut self, place: &Place, text: &str) {
+        if place.kind != PlaceKind::File || text.is_empty() || !self.spend(text.len() / 64) {
+            return;
+        }
+        for mark in content::hidden(&place.name, text) {
+            let why = match mark {
+                content::ENCODED => "program text is written to a file in letters that hide it",
+                _ => "a usual command gets another meaning in every shell that starts",
+            };
+            self.defect(mark, self.at, why);
+        }
+    }
+
     /// From here on, `place` holds that.
     pub(crate) fn leave(&mut self, place: Place, mut held: Held) {
-        if let (PlaceKind::File, Some(text)) = (place.kind, &held.text) {
-            for mark in content::hidden(&place.name, text) {
-                let why = match mark {
-                    content::ENCODED => "program text is written to a file in letters that hide it",
-                    _ => "a usual command gets another meaning in every shell that starts",
-                };
-                self.defect(mark, self.at, why);
-            }
+        if let Some(text) = &held.text {
+            self.wrote(&place, text);
         }
         if held.text.as_ref().is_some_and(|text| text.len() > MAX_LEFT) {
             held.text = None;
