@@ -3,7 +3,7 @@
 use super::{
     names,
     source::{Scope, Source},
-    tree::{Node, Test, Text, Value},
+    tree::{Node, Piece, Test, Text, Value},
 };
 use crate::collect::Collector;
 
@@ -236,7 +236,7 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
                 }
                 command.line
             }
-            Node::Math(text, line) if scored(text, scope, source) => *line,
+            Node::Math(text, line) if scored(&text.raw, scope, source) => *line,
             _ => return,
         };
         if decides(scope, source) {
@@ -340,15 +340,30 @@ fn looked_up(text: &Text, scope: Scope, source: &Source) -> bool {
         });
         computed && (table || super::tree::dollars(index).iter().any(|name| is_protected(name)))
     }) || text.pieces.iter().any(|piece| match piece {
-        super::tree::Piece::Math(text) => {
-            super::tree::words(text).iter().any(|name| is_protected(name))
-        }
+        Piece::Math(text) => scored(text, scope, source),
         _ => false,
     })
 }
 
-fn scored(text: &Text, _scope: Scope, _source: &Source) -> bool {
-    super::tree::words(&text.raw).iter().any(|name| is_protected(name))
+/// Whether an attribute, or a table of them, counts in arithmetic.
+fn scored(text: &str, scope: Scope, source: &Source) -> bool {
+    super::tree::words(text).iter().any(|name| {
+        is_protected(name)
+            || names::has(name, &PERHAPS) && is_person(source)
+            || text.contains(&format!("{name}["))
+                && source.assignments(name, scope).iter().any(|(one, _)| tells(&one.value))
+    })
+}
+
+/// Whether the keys of a table are what people are.
+fn tells(value: &Value) -> bool {
+    match value {
+        Value::Many(items) => {
+            let keys = items.iter().filter_map(|(key, _)| key.as_ref()?.constant());
+            keys.filter(|key| is_value(key)).count() > 1
+        }
+        Value::One(_) => false,
+    }
 }
 
 /// Whether a program of another language compares such an attribute.
