@@ -115,6 +115,9 @@ pub enum ResponseAction {
     Rollback,
     /// Start the services of the sandbox again that do not run. Recovers.
     Restart,
+    /// Mend the defect of the program that the step ran, where there is a certain way, and prove it by
+    /// running the mended one. Recovers.
+    Repair,
     /// One call through the agent's own toolbox, or several with `for`.
     Call {
         /// Canonical name of the tool.
@@ -131,7 +134,7 @@ impl ResponseAction {
     pub fn contains(&self) -> bool {
         match self {
             Self::Kill | Self::Isolate | Self::Quarantine => true,
-            Self::Rollback | Self::Restart => false,
+            Self::Rollback | Self::Restart | Self::Repair => false,
             Self::Call { contains, .. } => *contains,
         }
     }
@@ -144,6 +147,7 @@ impl ResponseAction {
             Self::Quarantine => "quarantine",
             Self::Rollback => "rollback",
             Self::Restart => "restart",
+            Self::Repair => "repair",
             Self::Call { .. } => "call",
         }
     }

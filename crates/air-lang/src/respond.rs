@@ -14,8 +14,8 @@ use crate::{
     },
 };
 
-const ACTIONS: [&str; 7] =
-    ["kill", "isolate", "quarantine", "rollback", "restart", "call", "contain"];
+const ACTIONS: [&str; 8] =
+    ["kill", "isolate", "quarantine", "rollback", "restart", "repair", "call", "contain"];
 
 /// The actions of a `respond` clause that are whole, in order.
 pub(crate) fn actions(clause: &Clause<'_>, source: &str, sink: &mut Sink) -> Vec<ResponseAction> {
@@ -80,6 +80,7 @@ impl Action<'_> {
             "quarantine" => ResponseAction::Quarantine,
             "rollback" => ResponseAction::Rollback,
             "restart" => ResponseAction::Restart,
+            "repair" => ResponseAction::Repair,
             "call" => return self.call(rest, false),
             "contain" => {
                 let after = rest.trim_start();
@@ -96,7 +97,7 @@ impl Action<'_> {
             _ => {
                 let hint = match nearest(word, ACTIONS, |action| action) {
                     Some(action) => format!("did you mean `{action}`?"),
-                    None => "actions are `kill`, `isolate`, `quarantine`, `rollback`, `restart`, `call TOOL {…}` and `contain call TOOL {…}`".to_owned(),
+                    None => "actions are `kill`, `isolate`, `quarantine`, `rollback`, `restart`, `repair`, `call TOOL {…}` and `contain call TOOL {…}`".to_owned(),
                 };
                 let only = only_near(word, ACTIONS, |action| action);
                 let only =

@@ -8,7 +8,7 @@ use air_core::{
     evaluation::{Decided, Review},
     fact::{Facts, Root, Roots},
     id::{CheckpointId, IncidentId},
-    incident::{Detection, Incident, IncidentEvent, State},
+    incident::{Action, Detection, Incident, IncidentEvent, State},
     port::{Durability, Event, Record, Stream},
     session::SessionEvent,
     step::CompletedStep,
@@ -36,10 +36,12 @@ impl Session {
         let missing: Roots = Root::ALL.into_iter().collect();
         scene.supply(facts, missing.without(facts.supplied()), Some(effects)).await;
         let response = if self.respond {
-            plan::response(&decided.hits, effects, facts, &self.ports).await?
+            plan::response(&decided.hits, effects, (step, scene.code()), facts, &self.ports).await?
         } else {
             Vec::new()
         };
+        let repairs =
+            response.iter().any(|planned| matches!(planned.action, Action::Repair { .. }));
         let mut rules = Vec::new();
         for finding in &decided.hits {
             rules.push(self.ports.journal.put_payload(finding.rule.source.as_bytes()).await?);
@@ -56,7 +58,8 @@ impl Session {
             checkpoint: checkpoint.clone(),
             tier: self.ports.workspace.tier(),
             response,
-            restorable: decided.hits.iter().any(|finding| respond::is_restorable(&finding.rule)),
+            restorable: repairs
+                || decided.hits.iter().any(|finding| respond::is_restorable(&finding.rule)),
         };
         let id = self.ports.ids.incident();
         let record = Record {

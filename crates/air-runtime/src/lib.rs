@@ -11,6 +11,7 @@ mod incident;
 mod plan;
 mod ports;
 pub mod rehearse;
+mod repair;
 pub mod replay;
 mod respond;
 mod resume;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use air_core::{
+    code::CodeFacts,
     condition::CallTemplate,
     effects::{Change, Effects},
     evaluation::Finding,
@@ -10,9 +11,10 @@ use air_core::{
     incident::{Action, Phase, PlannedAction},
     redact::redact,
     rule::{ResponseAction, Rule, RuleKind},
+    step::CompletedStep,
 };
 
-use crate::{Ports, decide::payload, session::RuntimeError};
+use crate::{Ports, decide::payload, repair, session::RuntimeError};
 
 /// What AIR will do by itself, in order, each once.
 ///
@@ -22,6 +24,7 @@ use crate::{Ports, decide::payload, session::RuntimeError};
 pub(crate) async fn response(
     findings: &[Finding],
     effects: &Effects,
+    (step, code): (&CompletedStep, &CodeFacts),
     facts: &Facts,
     ports: &Ports,
 ) -> Result<Vec<PlannedAction>, RuntimeError> {
@@ -51,6 +54,11 @@ pub(crate) async fn response(
             ResponseAction::Quarantine => add(phase, quarantine()),
             ResponseAction::Rollback => add(phase, Action::Rollback),
             ResponseAction::Restart => add(phase, Action::Restart),
+            ResponseAction::Repair => {
+                if let Some(action) = repair::plan(ports, step, code).await? {
+                    add(phase, action);
+                }
+            }
             ResponseAction::Call { tool, template, .. } => {
                 for action in calls(tool, &**template, facts, ports).await? {
                     add(phase, action);

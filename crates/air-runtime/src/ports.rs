@@ -5,8 +5,8 @@ use std::sync::Arc;
 use air_core::{
     fact::PathLabels,
     port::{
-        Clock, CodeReader, GuardrailStore, Ids, Inspector, Journal, Judge, Operator, RuleReader,
-        Synthesizer, ToolBox, Workspace,
+        Clock, CodeReader, GuardrailStore, Ids, Inspector, Journal, Judge, Operator, Repairer,
+        RuleReader, Synthesizer, ToolBox, Workspace,
     },
 };
 
@@ -37,6 +37,8 @@ pub struct Ports {
     pub inspector: Option<Arc<dyn Inspector>>,
     /// Decides what no condition can.
     pub judge: Option<Arc<dyn Judge>>,
+    /// Mends programs. None: `repair` does nothing.
+    pub repairer: Option<Arc<dyn Repairer>>,
     /// Derives guardrails. None: eradication is off.
     pub synthesizer: Option<Arc<dyn Synthesizer>>,
 }

@@ -20,6 +20,7 @@ use crate::{
     decide::judge,
     eradicate,
     facts::{History, Scene},
+    repair,
     session::RuntimeError,
 };
 
@@ -76,12 +77,12 @@ pub(crate) async fn drive(
         match directive {
             Directive::Act { id, action } => {
                 record(ports, &mut incident, Input::Starting(id.clone())).await?;
-                let input = perform(ports, &mut incident, &id, &action).await?;
+                let input = perform(ports, context, &case, &mut incident, (&id, &action)).await?;
                 record(ports, &mut incident, input).await?;
             }
             Directive::Reconcile { id, action } => {
                 let input = if action.is_idempotent() {
-                    perform(ports, &mut incident, &id, &action).await?
+                    perform(ports, context, &case, &mut incident, (&id, &action)).await?
                 } else {
                     Input::Lost
                 };
@@ -123,10 +124,16 @@ pub(crate) async fn record(
 /// Does one action. Evidence is journaled before the action counts as finished.
 async fn perform(
     ports: &Ports,
+    context: &Context<'_>,
+    case: &Case,
     incident: &mut Incident,
-    id: &air_core::id::ActionId,
-    action: &Action,
+    (id, action): (&air_core::id::ActionId, &Action),
 ) -> Result<Input, RuntimeError> {
+    if let Action::Repair { tool, arguments, said } = action {
+        let program = (tool.as_str(), arguments, said.as_str());
+        let proved = repair::prove(ports, context, case, incident, program).await;
+        return Ok(Input::Finished(proved));
+    }
     if *action != Action::Preserve {
         return Ok(Input::Finished(act(ports, incident, id, action).await));
     }
@@ -162,7 +169,9 @@ async fn act(
 ) -> Result<String, String> {
     let workspace = &*ports.workspace;
     let done = match action {
-        Action::Preserve => return Err("evidence is kept elsewhere".to_owned()),
+        Action::Preserve | Action::Repair { .. } => {
+            return Err("this is done elsewhere".to_owned());
+        }
         Action::Kill => workspace.kill().await,
         Action::Isolate => workspace.isolate().await,
         Action::Quarantine { paths } => workspace.quarantine(incident.id(), paths).await,
@@ -251,7 +260,7 @@ impl Case {
         match phase {
             Phase::Containment => self.stopped(&scene, incident).await,
             Phase::Recovery | Phase::Eradication if detection.restorable => {
-                Input::Verified(self.restored(&scene).await)
+                Input::Verified(self.restored(&scene, incident).await)
             }
             Phase::Recovery | Phase::Eradication => Input::NotApplicable,
         }
@@ -301,9 +310,13 @@ impl Case {
     }
 
     /// Every rule that held can be told not to hold any more, on fresh facts.
-    async fn restored(&self, scene: &Scene<'_>) -> Verdict {
+    async fn restored(&self, scene: &Scene<'_>, incident: &Incident) -> Verdict {
         let mut outcome = Outcome::Satisfied;
         let mut proof = Vec::new();
+        let repaired = |planned: &PlannedAction| matches!(planned.action, Action::Repair { .. });
+        if incident.detection().response.iter().any(repaired) {
+            proof.push("no rule holds on the mended program, which was run".to_owned());
+        }
         let mut facts = scene.facts();
         for rule in self.rules.iter().filter(|rule| is_restorable(rule)) {
             let RuleKind::Incident { verify, .. } = &rule.kind else { continue };
@@ -335,7 +348,7 @@ impl Case {
     }
 }
 
-async fn supply(scene: &Scene<'_>, facts: &mut Facts, roots: Roots) {
+pub(crate) async fn supply(scene: &Scene<'_>, facts: &mut Facts, roots: Roots) {
     scene.supply(facts, roots.without(facts.supplied()), None).await;
 }
 

@@ -173,6 +173,7 @@ impl Stage {
             ids: Arc::<Counting>::clone(&counting),
             inspector: None,
             judge: None,
+            repairer: None,
             synthesizer: Some(Arc::new(synthesizer)),
         };
         Ok(Self { rules, store, workspace, tools, counting, probes: Vec::new(), ports })

@@ -283,6 +283,7 @@ impl Air {
             ids: Arc::new(RandomIds),
             inspector: None,
             judge: None,
+            repairer: None,
             synthesizer,
         };
         (ports, tools)

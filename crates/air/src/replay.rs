@@ -43,6 +43,7 @@ impl Air {
             ids: Arc::new(RandomIds),
             inspector: None,
             judge: None,
+            repairer: None,
             synthesizer: None,
         };
         Ok(replay::replay(&ports, trial, self.settings.policy, session).await?)

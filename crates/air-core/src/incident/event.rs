@@ -68,6 +68,15 @@ pub enum Action {
     Rollback,
     /// Start services of the sandbox again that do not run.
     Restart,
+    /// Run the mended program of the step, and prove that it is sound.
+    Repair {
+        /// Canonical name of the tool.
+        tool: String,
+        /// The mended arguments, as a payload.
+        arguments: PayloadId,
+        /// What was mended.
+        said: String,
+    },
     /// One call through the agent's toolbox.
     Call {
         /// Canonical name of the tool.
@@ -96,6 +105,8 @@ impl Action {
             | Self::Restart
             | Self::Impossible { .. } => true,
             Self::Call { idempotent, .. } => *idempotent,
+            // What ran is taken back only by the process that ran it.
+            Self::Repair { .. } => false,
         }
     }
 
@@ -108,6 +119,7 @@ impl Action {
             Self::Quarantine { .. } => "quarantine",
             Self::Rollback => "rollback",
             Self::Restart => "restart",
+            Self::Repair { .. } => "repair",
             Self::Call { .. } | Self::Impossible { .. } => "call",
         }
     }

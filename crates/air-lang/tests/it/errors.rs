@@ -165,8 +165,6 @@ block
          only an AIR rule has it: a rule with `remediate`
     33:1 misplaced-clause `verify` does not belong in a guardrail
          only an AIR rule has it: a rule with `remediate`
-    42:1 misplaced-clause `instead` does not belong in an AIR rule
-         only a guardrail has it: a rule with `block`, `ask` or `warn`
     44:1 misplaced-clause `from` does not belong in an AIR rule
          only a guardrail has it: a rule with `block`, `ask` or `warn`
     46:1 missing-end no `end` before the end of the file
@@ -244,7 +242,7 @@ trigger b
     22:11 bad-action `contain` is not followed by `call`
          write `contain call TOOL {…}`
     23:3 bad-action unknown action `dance`
-         actions are `kill`, `isolate`, `quarantine`, `rollback`, `restart`, `call TOOL {…}` and `contain call TOOL {…}`
+         actions are `kill`, `isolate`, `quarantine`, `rollback`, `restart`, `repair`, `call TOOL {…}` and `contain call TOOL {…}`
     27:1 missing-clause this rule has neither `remediate` nor `block`
          an AIR rule has `remediate`, a guardrail one of `block`, `ask` and `warn`
     27:6 duplicate-name `@a` is the name of another rule

@@ -23,7 +23,12 @@ pub(crate) fn meaning(rule: &Rule) -> Vec<String> {
         RuleKind::Incident { verify, respond, remediate } => {
             out.push(verify.as_ref().map_or(String::new(), |c| words(c.source())));
             out.extend(respond.iter().map(|action| {
-                words(&format!("{action:?}").replace("\\n", " ").replace("\\t", " "))
+                words(
+                    &format!("{action:?}")
+                        .replace("\\n", " ")
+                        .replace("\\t", " ")
+                        .replace("\\r", " "),
+                )
             }));
             out.push(remediate.to_string());
         }

@@ -1,0 +1,99 @@
+//! Mends the program of a step, and proves it: the mended one is run, and no rule that found the
+//! incident may hold on that run. What the run did is taken back.
+
+use std::sync::OnceLock;
+
+use air_core::{
+    id::PayloadId,
+    incident::{Action, Incident},
+    outcome::Outcome,
+    redact::redact,
+    step::{CompletedStep, Observation, ProposedStep, ToolCall},
+};
+
+use crate::{
+    Ports,
+    decide::payload,
+    facts::Scene,
+    respond::{Case, Context, supply},
+    session::RuntimeError,
+};
+
+/// The repair of a step's program, where there is a certain way.
+pub(crate) async fn plan(
+    ports: &Ports,
+    step: &CompletedStep,
+    code: &air_core::code::CodeFacts,
+) -> Result<Option<Action>, RuntimeError> {
+    let call = &step.proposed.call;
+    let repaired = ports.repairer.as_ref().and_then(|repairer| repairer.repair(call, code));
+    let Some(repaired) = repaired else { return Ok(None) };
+    let arguments = payload(ports, &repaired.arguments).await?;
+    let said = redact(&repaired.said.join("; "));
+    Ok(Some(Action::Repair { tool: call.tool.clone(), arguments, said }))
+}
+
+/// Runs the mended program and says that it proved sound, or why not.
+pub(crate) async fn prove(
+    ports: &Ports,
+    context: &Context<'_>,
+    case: &Case,
+    incident: &Incident,
+    (tool, arguments, said): (&str, &PayloadId, &str),
+) -> Result<String, String> {
+    let json = ports.journal.payload(arguments).await.map_err(|error| error.to_string())?;
+    let json = json.ok_or("the mended program was erased")?;
+    let arguments = serde_json::from_slice(&json).map_err(|error| error.to_string())?;
+    let id = format!("{}.repair", incident.id());
+    let call = ToolCall { id: id.as_str().into(), tool: tool.to_owned(), arguments };
+    let before = ports.workspace.checkpoint().await.map_err(|error| redact(&error.to_string()))?;
+    let (called, seen) = match ports.tools.call(&call).await {
+        Ok(observation) => (observation.error.clone().map_or(Ok(()), Err), Some(observation)),
+        Err(error) => (Err(error.to_string()), None),
+    };
+    let step = ProposedStep { call, ..case.step.proposed.clone() };
+    let scene = Scene {
+        ports,
+        session: &incident.detection().session,
+        task: context.task,
+        agent: context.agent,
+        history: context.history,
+        step: &step,
+        after: Some((&seen, &before)),
+        code: OnceLock::new(),
+    };
+    let judged = judge(&scene, case).await;
+    // Whatever it did, it did in the agent's place without being asked.
+    let back = ports.workspace.rollback(&before).await;
+    called.map_err(|error| redact(&format!("the mended program failed: {error}")))?;
+    let is_silent = |seen: &Option<Observation>| {
+        seen.as_ref().is_none_or(|observation| observation.content.trim().is_empty())
+    };
+    if is_silent(&seen) && !is_silent(&case.step.observation) {
+        return Err("the mended program prints nothing, and the first one did".to_owned());
+    }
+    judged?;
+    back.map_err(|error| redact(&format!("what the mended program did is left: {error}")))?;
+    Ok(format!("{said}; ran the mended program, and no rule holds on it"))
+}
+
+/// No rule that found the incident holds on the run.
+async fn judge(scene: &Scene<'_>, case: &Case) -> Result<(), String> {
+    let mut facts = scene.facts();
+    for rule in &case.rules {
+        let Some(condition) = rule.decision.sufficient() else {
+            return Err(format!("@{} cannot be decided without a model", rule.name));
+        };
+        supply(scene, &mut facts, condition.reads()).await;
+        match condition.evaluate(&facts) {
+            Outcome::Unsatisfied => {}
+            Outcome::Satisfied => {
+                return Err(format!("@{} holds on the mended program too", rule.name));
+            }
+            Outcome::Undetermined(why) => {
+                return Err(format!("@{} cannot be told of the mended program: {why}", rule.name));
+            }
+        }
+    }
+    Ok(())
+}
