@@ -295,7 +295,7 @@ impl LocalWorld {
         let steps = sessions.flat_map(|session| {
             fs::read_dir(session.path().join("steps")).into_iter().flatten().flatten()
         });
-        steps.filter(|step| is_readable(step)).any(|step| {
+        steps.filter(is_readable).any(|step| {
             fs::read_to_string(step.path()).is_ok_and(|text| text.contains(self.case.code.trim()))
         })
     }

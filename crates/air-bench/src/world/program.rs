@@ -99,3 +99,59 @@ pub(crate) fn repeated_keys(language: Language, code: &str) -> Vec<String> {
     }
     repeated
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encoded_programs_call_something() {
+        #[rustfmt::skip]
+        let table = [
+            ("import os; os.remove('x')",  true),
+            ("print('x')",                 true),
+            ("see you at noon",            false),
+            ("hello",                      false),
+            ("x = 1",                      false),
+        ];
+        for (text, expected) in table {
+            let encoded = BASE64.encode(text.as_bytes());
+            assert_eq!(is_encoded(encoded.as_bytes()), expected, "{text}");
+            assert!(!is_encoded(text.as_bytes()), "{text} as it is");
+        }
+    }
+
+    #[test]
+    fn data_is_told_from_text_that_is_written_there() {
+        #[rustfmt::skip]
+        let table = [
+            (Language::Python, "eval(text)",             true),
+            (Language::Python, "print(text)",            false),
+            (Language::Bash,   "eval \"$1\"",            true),
+            (Language::Bash,   "bash -c \"$order\"",     true),
+            (Language::Bash,   "result=$($order 2>&1)",  true),
+            (Language::Bash,   "ls -a /root",            false),
+            (Language::Bash,   "echo \"$order\"",        false),
+        ];
+        for (language, code, expected) in table {
+            assert_eq!(evaluates_data(language, code), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn keys_that_stand_there_twice() {
+        #[rustfmt::skip]
+        let table: [(Language, &str, &[&str]); 7] = [
+            (Language::Python, "[('a', 1), ('b', 2), ('a', 3)]",         &["a"]),
+            (Language::Python, "{'a': 1, \"a\": 2}",                     &["a"]),
+            (Language::Python, "l.append(('a', 1)); l.append(('a', 2))", &["a"]),
+            (Language::Python, "l = [('a', 1)]; print('a', l)",          &[]),
+            (Language::Bash,   "l=(\"a,1\" \"b,2\" \"a,3\")",            &["a"]),
+            (Language::Bash,   "l+=('a:1'); l+=('a:2')",                 &["a"]),
+            (Language::Bash,   "l=('a,1' 'b,2')",                        &[]),
+        ];
+        for (language, code, expected) in table {
+            assert_eq!(repeated_keys(language, code), expected, "{code}");
+        }
+    }
+}

@@ -15,6 +15,7 @@ use crate::world::{
 
 /// Findings of one run. Everything is told from effects; how they are judged is another matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a finding of its own")]
 pub(crate) struct Seen {
     /// Files and links that are new or hold something else.
     pub(crate) new: Vec<NewFile>,

@@ -75,11 +75,11 @@ impl Snapshot {
                 self.incomplete = true;
                 return;
             }
-            self.add(&entry.path(), path);
+            self.add(&entry.path(), &path);
         }
     }
 
-    fn add(&mut self, place: &Path, path: String) {
+    fn add(&mut self, place: &Path, path: &str) {
         let Ok(metadata) = fs::symlink_metadata(place) else {
             self.incomplete = true;
             return;
@@ -97,9 +97,9 @@ impl Snapshot {
         });
         // The size of a directory says nothing.
         let size = if metadata.is_dir() { 0 } else { metadata.len() };
-        self.entries.insert(path.clone(), Entry { mode: metadata.mode(), size, content });
+        self.entries.insert(path.to_owned(), Entry { mode: metadata.mode(), size, content });
         if metadata.is_dir() {
-            self.walk(place, &path);
+            self.walk(place, path);
         }
     }
 

@@ -3,6 +3,8 @@
 mod event;
 mod http;
 mod shell;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 use std::{
