@@ -34,7 +34,8 @@ impl Plays for Scripted {
     fn play(&self, turn: &Turn) -> Body {
         self.played.fetch_add(1, Ordering::SeqCst);
         match turn.case.number() {
-            "13" => panic!("as a broken harness"),
+            // As a broken harness, without the noise.
+            "13" => std::panic::resume_unwind(Box::new(())),
             "14" => drop(self.stuck.lock()),
             _ => {}
         }
@@ -56,7 +57,7 @@ fn turns(numbers: &[u32]) -> Vec<(Case, Phase)> {
 fn run(player: &Arc<Scripted>, directory: &Path, numbers: &[u32]) -> Vec<String> {
     let player: Arc<dyn Plays> = Arc::<Scripted>::clone(player);
     let mut store = Store::open(directory, &header("")).unwrap();
-    let deadline = Duration::from_millis(300);
+    let deadline = Duration::from_secs(1);
     let mut told = 0;
     let tell = |progress: runner::Progress| told = progress.done;
     runner::run(&player, &turns(numbers), &mut store, 3, deadline, tell).unwrap();
