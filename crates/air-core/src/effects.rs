@@ -1,5 +1,7 @@
 //! What a call changed, as observed and not as told. `air-workspace` fills it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{fact::PathLabels, place::host_labels, value::Value};
@@ -153,6 +155,9 @@ pub struct OutputEffect {
     pub origin: String,
     /// `content` of a file; `listing`: the names in a directory; `network`: what a host answered.
     pub kind: String,
+    /// Why it is not known whether the output repeats it, for what may be from the network.
+    #[serde(default)]
+    pub unknown: Option<String>,
 }
 
 /// A connection that a call attempted.
@@ -304,15 +309,31 @@ impl ServiceEffect {
 
 impl OutputEffect {
     fn to_value(&self, labels: &dyn PathLabels) -> Value {
-        let known = match self.kind.as_str() {
-            "network" => host_labels(&self.origin),
-            _ => labels.labels(&self.origin),
+        let kind = match &self.unknown {
+            Some(why) => Value::unknown(why.as_str()),
+            None => Value::from(self.kind.as_str()),
         };
         Value::record([
             ("origin", Value::from(self.origin.as_str())),
-            ("kind", Value::from(self.kind.as_str())),
-            ("labels", Value::strings(known)),
+            ("kind", kind),
+            ("labels", Value::strings(self.labels(labels))),
         ])
+    }
+
+    /// Labels of a file, of a host, or of what lies in a directory.
+    pub fn labels(&self, labels: &dyn PathLabels) -> Vec<Arc<str>> {
+        match (self.kind.as_str(), &self.unknown) {
+            ("network", _) | (_, Some(_)) => host_labels(&self.origin),
+            ("listing", _) => {
+                let mut all = labels.labels(&self.origin);
+                let below = labels.labels(&format!("{}/entry", self.origin.trim_end_matches('/')));
+                all.extend(
+                    below.into_iter().filter(|label| !all.contains(label)).collect::<Vec<_>>(),
+                );
+                all
+            }
+            _ => labels.labels(&self.origin),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     code::{CodeFacts, Intent},
-    effects::Effects,
+    effects::{Effects, Observed, OutputEffect},
     guardrail::Guardrail,
     id::{ActionId, CheckpointId, GuardrailId, IncidentId, PayloadId, SessionId, Timestamp},
     incident::IncidentEvent,
@@ -110,6 +110,18 @@ pub trait Workspace: Send + Sync {
         since: &'a CheckpointId,
         mentioned: &'a [String],
     ) -> BoxFuture<'a, Result<Effects, WorkspaceError>>;
+
+    /// What `output`, the output and the error of the call after `since`, repeats of what was there
+    /// before. Asked for after [`Self::effects`], with the same `mentioned`. `None`: what these say
+    /// stands.
+    fn output<'a>(
+        &'a self,
+        _since: &'a CheckpointId,
+        _output: &'a str,
+        _mentioned: &'a [String],
+    ) -> BoxFuture<'a, Option<Observed<OutputEffect>>> {
+        Box::pin(std::future::ready(None))
+    }
 
     /// Freezes every process, cuts the network, and then takes down what tells later what happened
     /// since `since`. Nothing runs on until [`Self::kill`] or [`Self::rollback`]. Idempotent. What

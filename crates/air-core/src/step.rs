@@ -29,6 +29,16 @@ pub struct Observation {
     pub duration_ms: u64,
 }
 
+impl Observation {
+    /// All that goes back to the agent: content and error.
+    pub fn output(&self) -> String {
+        match &self.error {
+            Some(error) => format!("{}\n{error}", self.content),
+            None => self.content.clone(),
+        }
+    }
+}
+
 /// A step that the agent has planned and not executed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProposedStep {

@@ -1,5 +1,48 @@
 //! Bytes written as letters. `None` where a letter is none of the alphabet.
 
+/// `bytes` in hexadecimal digits.
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
+    to_letters(bytes, b"0123456789abcdef", 4, 1)
+}
+
+/// `bytes` in base 64, on one line.
+pub(crate) fn to_base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    to_letters(bytes, LETTERS, 6, 4)
+}
+
+/// `bytes` in base 32, on one line.
+pub(crate) fn to_base32(bytes: &[u8]) -> String {
+    to_letters(bytes, b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 5, 8)
+}
+
+/// As many bits a letter, in groups of as many letters.
+fn to_letters(bytes: &[u8], letters: &[u8], width: u32, group: usize) -> String {
+    let mut all = String::new();
+    let mut bits = 0_u32;
+    let mut held = 0;
+    let mut put = |bits: u32| {
+        let at = usize::try_from(bits).unwrap_or_default();
+        all.extend(letters.get(at).copied().map(char::from));
+    };
+    for byte in bytes {
+        bits = (bits << 8) | u32::from(*byte);
+        held += 8;
+        while held >= width {
+            held -= width;
+            put(bits >> held);
+            bits &= (1 << held) - 1;
+        }
+    }
+    if held > 0 {
+        put(bits << (width - held));
+    }
+    while !all.len().is_multiple_of(group) {
+        all.push('=');
+    }
+    all
+}
+
 /// Hexadecimal digits.
 pub(crate) fn hex(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<u32> = text

@@ -7,7 +7,7 @@ use std::{
 
 use air_core::{
     code::{CodeFacts, Intent},
-    effects::{Effects, Observed},
+    effects::{Effects, Observed, OutputEffect},
     fact::{Facts, PathLabels, Root, Roots},
     id::{CheckpointId, SessionId},
     memory::Memory,
@@ -206,7 +206,12 @@ impl Scene<'_> {
     /// incomplete, so that absence in it proves nothing.
     pub(crate) async fn effects(&self, checkpoint: &CheckpointId) -> Effects {
         match self.ports.workspace.effects(checkpoint, &self.code().paths).await {
-            Ok(effects) => effects,
+            Ok(mut effects) => {
+                if let Some(output) = self.output(checkpoint).await {
+                    effects.output = output;
+                }
+                effects
+            }
             Err(error) => {
                 let why = error.to_string();
                 Effects {
@@ -219,5 +224,14 @@ impl Scene<'_> {
                 }
             }
         }
+    }
+
+    /// What the output repeats, where somebody can tell.
+    async fn output(&self, checkpoint: &CheckpointId) -> Option<Observed<OutputEffect>> {
+        let Some((Some(seen), _)) = self.after else {
+            return Some(Observed::partial(Vec::new(), "the call's return was not seen"));
+        };
+        let output = seen.output();
+        self.ports.workspace.output(checkpoint, &output, &self.code().paths).await
     }
 }

@@ -8,7 +8,7 @@ use air_core::{
     incident::{Action, Incident},
     outcome::Outcome,
     redact::redact,
-    step::{CompletedStep, ProposedStep, ToolCall},
+    step::{CompletedStep, Observation, ProposedStep, ToolCall},
 };
 
 use crate::{
@@ -66,10 +66,11 @@ pub(crate) async fn prove(
     // Whatever it did, it did in the agent's place without being asked.
     let back = ports.workspace.rollback(&before).await;
     called.map_err(|error| redact(&format!("the mended program failed: {error}")))?;
-    if seen.is_none_or(|observation| observation.content.trim().is_empty()) {
-        return Err(
-            "the mended program printed nothing, so that nothing shows that it works".into()
-        );
+    let is_silent = |seen: &Option<Observation>| {
+        seen.as_ref().is_none_or(|observation| observation.content.trim().is_empty())
+    };
+    if is_silent(&seen) && !is_silent(&case.step.observation) {
+        return Err("the mended program prints nothing, and the first one did".to_owned());
     }
     judged?;
     back.map_err(|error| redact(&format!("what the mended program did is left: {error}")))?;

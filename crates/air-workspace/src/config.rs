@@ -40,11 +40,6 @@ pub struct SandboxConfig {
     pub labels: Arc<dyn PathLabels>,
     /// Files outside of the workspace that may be an origin, such as `/etc/passwd`.
     pub sensitive_paths: Vec<String>,
-    /// What answers in the place of the outside world. Default: nothing does, and nothing leaves.
-    /// Takes T3.
-    pub outside: Option<Arc<dyn Outside>>,
-    /// What is notable about text that files gain. Default: nothing.
-    pub marks: Arc<dyn ContentMarks>,
     /// What the workspace is to tools. Default [`Shape::Directory`].
     pub shape: Shape,
     /// Variables of all calls; one of the same name as a default, such as `PATH`, takes its place.
@@ -54,6 +49,11 @@ pub struct SandboxConfig {
     pub binds: Vec<(PathBuf, PathBuf)>,
     /// Programs that run beside the agent and are not its own. Only in T3.
     pub services: Vec<Service>,
+    /// What answers in the place of the outside world. Default: nothing does, and nothing leaves.
+    /// Takes T3.
+    pub outside: Option<Arc<dyn Outside>>,
+    /// What is notable about text that files gain. Default: nothing.
+    pub marks: Arc<dyn ContentMarks>,
 }
 
 /// What the workspace is to tools.

@@ -1,21 +1,62 @@
 //! What differs, as facts.
 
-use std::{collections::HashMap, fmt::Write};
+use std::{collections::HashMap, fmt::Write, io::Read};
 
-use air_checkpoint::{Covered, Entry, Place, Root, Unread};
-use air_core::effects::{Change, FileEffect, Observed};
+use air_checkpoint::{Aspect, Covered, Entry, Kind, Place, Root, Unread, overlay::Shown};
+use air_core::{
+    effects::{Change, FileEffect, Observed},
+    fact::{ContentMarks, MARKED_BYTES},
+};
 
 use crate::{
-    layers::{Changes, names},
-    origin::Origin,
+    layers::{Changes, Layers, names},
+    origin::{Origin, open_below},
 };
 
 /// Unreadable entries that are named one by one.
 const NAMED: usize = 8;
+/// Bytes that are looked at for marks after one step.
+const MARKED_A_STEP_BYTES: usize = 64 << 20;
 
 /// A place as the agent calls it.
 pub(crate) fn agent_path(roots: &[Root], place: &Place) -> String {
     roots.get(place.0).map(|root| root.shown(&place.1)).unwrap_or_default()
+}
+
+/// What is notable about text that files gained, by place.
+pub(crate) fn marks(
+    marks: &dyn ContentMarks,
+    layers: &Layers,
+    all: &[Shown],
+) -> HashMap<Place, Vec<String>> {
+    let mut found = HashMap::new();
+    let mut left = MARKED_A_STEP_BYTES;
+    for shown in all {
+        let is_new = shown.before.is_none() || shown.aspects.contains(&Aspect::Content);
+        let file = shown.now.as_ref().filter(|now| now.kind == Kind::File && now.size > 0);
+        if file.is_none() || !is_new || left < MARKED_BYTES {
+            continue;
+        }
+        let Some(root) = layers.roots().get(shown.place.0) else { continue };
+        let Ok(file) = open_below(root, &shown.place.1) else { continue };
+        let mut now = Vec::new();
+        let most = u64::try_from(MARKED_BYTES).unwrap_or(u64::MAX);
+        // What cannot be read has an unknown origin as well.
+        if file.take(most).read_to_end(&mut now).is_err() || now.contains(&0) {
+            continue;
+        }
+        left -= now.len();
+        let before = shown.before.as_ref().filter(|before| before.kind == Kind::File);
+        let before = before.and_then(|before| layers.content(&shown.place, before));
+        let mut before = before.unwrap_or_default();
+        before.truncate(MARKED_BYTES);
+        let path = agent_path(layers.roots(), &shown.place);
+        let seen = marks.marks(&path, &before, &now);
+        if !seen.is_empty() {
+            found.insert(shown.place.clone(), seen.iter().map(ToString::to_string).collect());
+        }
+    }
+    found
 }
 
 /// The files that differ, with what their contents repeat.
@@ -23,6 +64,7 @@ pub(crate) fn files(
     roots: &[Root],
     changes: &Changes,
     origins: &HashMap<Place, Origin>,
+    marks: &HashMap<Place, Vec<String>>,
 ) -> Observed<FileEffect> {
     let blind_before: Covered<'_> =
         changes.unread_before.iter().map(|unread| &unread.place).collect();
@@ -53,7 +95,7 @@ pub(crate) fn files(
                 origin_unknown,
                 moved: None,
                 aspects: names(&shown.aspects),
-                marks: Vec::new(),
+                marks: marks.get(&shown.place).cloned().unwrap_or_default(),
                 reversible: shown.before.as_ref().map_or(!blind, held),
             })
         })

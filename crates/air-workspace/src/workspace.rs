@@ -5,27 +5,27 @@ use std::{
     fmt::Write as _,
     io,
     os::unix::ffi::OsStrExt,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use air_checkpoint::{Place, Root, Store, store::private_directory};
 use air_core::{
-    effects::{Effects, Observed, ProcessEffect, ReadEffect},
+    effects::{Effects, Observed, OutputEffect, ProcessEffect, ReadEffect},
     id::{CheckpointId, IncidentId},
     port::{BoxFuture, Evidence, Publication, Tier, Workspace, WorkspaceError},
 };
 
 use crate::{
     config::{OpenError, Overlay, SandboxConfig, Shape},
-    effects::files,
+    effects::{files, marks},
     escape::unescape,
     image,
     layers::{Layers, Writers},
     layout::{check_layout, check_settings, choose, find_program, prepare, prepare_overlay, roots},
-    network::Network,
-    origin::Origins,
+    network::{Network, Seen},
+    origin::{Before, Beside, Origins},
     protocol::{Process, Reply, Request},
     python::PythonHome,
     sandbox::Sandbox,
@@ -70,6 +70,8 @@ pub(crate) struct Running {
     pub(crate) runs_on: bool,
     /// Where the last call began whose effects were asked for.
     pub(crate) examined: Option<CheckpointId>,
+    /// What had been connected to when effects were last asked for.
+    connected: Vec<Seen>,
     /// What tools have read since the last checkpoint.
     reads: Vec<ReadEffect>,
     pub(crate) steps: u32,
@@ -146,6 +148,7 @@ impl LocalWorkspace {
             services: Past::default(),
             runs_on: false,
             examined: None,
+            connected: Vec::new(),
             reads: Vec::new(),
             steps,
             source: None,
@@ -235,6 +238,21 @@ impl Workspace for LocalWorkspace {
         self.off_thread(move |inner| inner.effects(&since, &mentioned))
     }
 
+    fn output<'a>(
+        &'a self,
+        since: &'a CheckpointId,
+        output: &'a str,
+        mentioned: &'a [String],
+    ) -> BoxFuture<'a, Option<Observed<OutputEffect>>> {
+        let (since, mentioned) = (since.clone(), mentioned.to_vec());
+        let output = output.to_owned();
+        Box::pin(async move {
+            let examined =
+                self.off_thread(move |inner| inner.output(&since, &output, &mentioned)).await;
+            Some(examined.unwrap_or_else(|why| Observed::partial(Vec::new(), why.to_string())))
+        })
+    }
+
     fn preserve<'a>(
         &'a self,
         since: &'a CheckpointId,
@@ -296,6 +314,12 @@ impl Inner {
         let mut running = self.running();
         self.look(&mut running);
         let id = running.layers.checkpoint().map_err(failed)?;
+        if !running.layers.is_layered() {
+            // What the call may change is read before.
+            let (outside, _) = self.named(&[]);
+            let Running { layers, origins, .. } = &mut *running;
+            origins.refresh(layers, &outside);
+        }
         running.reads.clear();
         running.runs_on = false;
         running.source = None;
@@ -316,13 +340,15 @@ impl Inner {
         running.layers.mark_after(since).map_err(failed)?;
         running.examined = Some(since.clone());
         let (outside, inside) = self.named(mentioned);
-        let Running { layers, origins, network, sandbox, .. } = &mut *running;
+        let Running { layers, origins, network, sandbox, connected, .. } = &mut *running;
         origins.refresh(layers, &outside);
         let found = origins.of(layers, &changes.shown, &outside, &inside);
-        let files = files(&self.roots, &changes, &found);
+        let marks = marks(&*self.config.marks, layers, &changes.shown);
+        let files = files(&self.roots, &changes, &found, &marks);
         let connections = match self.tier {
             Tier::T3 => {
                 let seen = network.since(sandbox.as_mut(), since);
+                connected.clone_from(&seen.items);
                 seen.observed(|payload, truncated| origins.of_payload(payload, truncated))
             }
             Tier::T1 | Tier::T2 => Observed::partial(Vec::new(), "not observed at this tier"),
@@ -338,6 +364,28 @@ impl Inner {
             services,
             output: Observed::partial(Vec::new(), "the output was not examined"),
         })
+    }
+
+    /// What the output of the call repeats whose effects were asked for last.
+    fn output(
+        &self,
+        since: &CheckpointId,
+        output: &str,
+        mentioned: &[String],
+    ) -> Result<Observed<OutputEffect>, WorkspaceError> {
+        let running = self.running();
+        let changes = running.layers.differing(since).map_err(failed)?;
+        let (beside, mentioned_places) = self.named(mentioned);
+        let is_current = running.examined.as_ref() == Some(since);
+        let before = Before {
+            layers: &running.layers,
+            shown: &changes.shown,
+            beside: &beside,
+            mentioned: &mentioned_places,
+            connections: if is_current { &running.connected } else { &[] },
+            cwd: &self.view.cwd,
+        };
+        Ok(running.origins.of_output(&before, output, mentioned))
     }
 
     /// Looks at the roots while nothing inside writes to them.
@@ -403,13 +451,16 @@ impl Inner {
     }
 
     /// Files that a content may come from: outside of the roots, and inside.
-    fn named(&self, mentioned: &[String]) -> (Vec<PathBuf>, Vec<Place>) {
+    fn named(&self, mentioned: &[String]) -> (Vec<Beside>, Vec<Place>) {
         let (mut outside, mut inside) = (Vec::new(), Vec::new());
         for path in self.config.sensitive_paths.iter().chain(mentioned) {
             let path = self.view.meant(path);
             match self.view.place(&self.roots, &path) {
                 Some(place) => inside.push(place),
-                None => outside.extend(self.view.outside(&path).filter(|host| *host == path)),
+                None => outside.extend(self.view.outside(&path).map(|host| {
+                    let shown = path.to_string_lossy().into_owned();
+                    Beside { host, shown }
+                })),
             }
         }
         let mut seen = std::collections::HashSet::new();

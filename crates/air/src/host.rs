@@ -56,7 +56,7 @@ pub enum StepOutcome {
     },
     /// It ran and is an incident; the task is over.
     Incident {
-        /// What the tool returned.
+        /// What the agent may see of what the tool returned: nothing that leaked.
         observation: Observation,
         /// Containment and recovery are decided.
         incident: Box<Incident>,
@@ -96,14 +96,14 @@ impl Host {
         &self.tools
     }
 
-    /// The sandbox's first process, as this machine calls it, while it runs. Only in T3.
-    pub fn sandbox_pid(&self) -> Option<u32> {
-        self.tools.workspace().sandbox_pid()
-    }
-
     /// Where the time of the last step went.
     pub fn timings(&self) -> Timings {
         self.timings
+    }
+
+    /// The sandbox's first process, as this machine calls it, while it runs. Only in T3.
+    pub fn sandbox_pid(&self) -> Option<u32> {
+        self.tools.workspace().sandbox_pid()
     }
 
     /// One step of the agent: plan, tool, arguments.
@@ -163,7 +163,9 @@ impl Host {
                 StepOutcome::Ran { observation, notes }
             }
             ReviewReply::Held(notes) => StepOutcome::Held { observation, notes },
-            ReviewReply::Incident(incident) => StepOutcome::Incident { observation, incident },
+            ReviewReply::Incident(incident, observation) => {
+                StepOutcome::Incident { observation, incident }
+            }
         })
     }
 

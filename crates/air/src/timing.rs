@@ -6,7 +6,7 @@ use std::{
 };
 
 use air_core::{
-    effects::Effects,
+    effects::{Effects, Observed, OutputEffect},
     id::{CheckpointId, IncidentId},
     port::{BoxFuture, Evidence, Publication, Tier, Workspace, WorkspaceError},
 };
@@ -92,6 +92,20 @@ impl Workspace for Metered {
         Box::pin(async {
             let begun = Instant::now();
             let done = self.inner.effects(since, mentioned).await;
+            self.meter.looked(begun);
+            done
+        })
+    }
+
+    fn output<'a>(
+        &'a self,
+        since: &'a CheckpointId,
+        output: &'a str,
+        mentioned: &'a [String],
+    ) -> BoxFuture<'a, Option<Observed<OutputEffect>>> {
+        Box::pin(async move {
+            let begun = Instant::now();
+            let done = self.inner.output(since, output, mentioned).await;
             self.meter.looked(begun);
             done
         })

@@ -19,6 +19,7 @@ mod other;
 mod rule_tests;
 mod starter;
 mod story;
+mod system;
 mod undo;
 
 use std::{fmt::Write as _, fs, path::Path};

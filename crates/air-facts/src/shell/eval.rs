@@ -77,6 +77,7 @@ impl Shell {
             let outer = out.start();
             self.program(&program, out);
             out.end(outer);
+            defect::analyse(&program, self.base, out);
             for at in census::missed(&program, &self.visited) {
                 self.not_followed(at, out);
             }

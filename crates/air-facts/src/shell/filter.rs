@@ -27,8 +27,18 @@ pub(super) fn filtered(tool: &Tool, input: &str) -> Option<String> {
                     .iter()
                     .any(|arg| arg.text().is_some_and(|text| text.trim_start_matches('-') == name))
             };
+            if named("base64") && !named("d") && !named("k") && !named("pass") {
+                return Some(decode::to_base64(input.as_bytes()) + "\n");
+            }
             (named("base64") && named("d") || named("a") && named("d") && !named("k"))
                 .then(|| printed(decode::base64(input)))?
+        }
+        "base64" => Some(decode::to_base64(input.as_bytes()) + "\n"),
+        "base32" if !options.has(&["d", "D", "--decode"]) => {
+            Some(decode::to_base32(input.as_bytes()) + "\n")
+        }
+        "xxd" if options.has(&["p", "ps", "plain"]) && !options.has(&["r"]) => {
+            Some(decode::to_hex(input.as_bytes()) + "\n")
         }
         "xxd" if options.has(&["r"]) => printed(decode::hex(input)),
         "rev" => {

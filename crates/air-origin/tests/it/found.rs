@@ -186,7 +186,6 @@ fn a_small_content_is_found_whole_and_a_trivial_one_is_not() {
     let table = [
         ("uid 1207 gid 3481\n", true),
         ("ENABLED=yes please", true),
-        ("web-frontend-17\n", true),
         ("5f2c9e1a7b3d4f60", true),
         ("Europe/Berlin-k3v9x2", true),
         ("db01.corp.example", true),

@@ -8,6 +8,7 @@ mod learning;
 mod literals;
 mod quotes;
 mod rename;
+mod repair;
 mod replay;
 mod siblings;
 mod suite;

@@ -4,6 +4,8 @@
 //! them encoded, under the name of its origin, so that two steps are seen as one. Any other file of the
 //! workspace is recognised only where its whole content is repeated.
 
+mod listing;
+mod output;
 mod paths;
 
 use std::{
@@ -20,7 +22,10 @@ use air_checkpoint::{Digest, Kind, Place, Root, beneath, overlay::Shown, store};
 use air_core::fact::PathLabels;
 use air_origin::{Limits, Match, Sources};
 
-pub(crate) use self::paths::{absolute, is_visible};
+pub(crate) use self::{
+    output::Before,
+    paths::{absolute, is_visible},
+};
 use crate::{
     effects::agent_path,
     layers::{Layers, WORKSPACE},
@@ -39,8 +44,10 @@ pub(crate) struct Origins {
     /// What of each source has been read.
     read: HashMap<String, Key>,
     /// Labelled files of the workspace, looked for in the background.
-    finding: Option<JoinHandle<(Vec<Vec<u8>>, bool)>>,
+    finding: Option<JoinHandle<paths::Labelled>>,
     found: Vec<Vec<u8>>,
+    /// Directories of the workspace whose entries have labels.
+    directories: Vec<Vec<u8>>,
     /// Why a source may be missing.
     incomplete: Option<String>,
     digests: HashMap<(PathBuf, Key), Digest>,
@@ -48,6 +55,15 @@ pub(crate) struct Origins {
 
 /// What changes with a file's content: device, inode, size, change of content, change of anything.
 type Key = (u64, u64, u64, i64, i64);
+
+/// A file or directory beside the watched roots.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Beside {
+    /// Where it is.
+    pub(crate) host: PathBuf,
+    /// What the agent calls it.
+    pub(crate) shown: String,
+}
 
 /// What is known of one content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +89,7 @@ impl Origins {
             read: HashMap::new(),
             finding,
             found: Vec::new(),
+            directories: Vec::new(),
             incomplete: None,
             digests: HashMap::new(),
         }
@@ -80,21 +97,20 @@ impl Origins {
 
     /// Reads what has a label and is new or another than before: files outside of the roots, and
     /// those of the workspace as the user left them.
-    pub(crate) fn refresh(&mut self, layers: &Layers, outside: &[PathBuf]) {
+    pub(crate) fn refresh(&mut self, layers: &Layers, outside: &[Beside]) {
         if let Some(finding) = self.finding.take() {
-            let (found, whole) = finding.join().unwrap_or_default();
-            self.found = found;
-            if !whole {
+            let found = finding.join().unwrap_or_default();
+            (self.found, self.directories) = (found.files, found.directories);
+            if !found.whole {
                 let why = "not every labelled file of the workspace is known";
                 self.incomplete.get_or_insert_with(|| why.to_owned());
             }
         }
-        for path in outside {
-            let name = path.to_string_lossy().into_owned();
-            if self.labels.is_sensitive(&name)
-                && let Ok(file) = open(path)
+        for Beside { host, shown } in outside {
+            if self.labels.is_sensitive(shown)
+                && let Ok(file) = open(host)
             {
-                self.add(&name, file);
+                self.add(shown, file);
             }
         }
         let Some(root) = layers.workspace().cloned() else { return };
@@ -127,7 +143,7 @@ impl Origins {
         &mut self,
         layers: &Layers,
         shown: &[Shown],
-        outside: &[PathBuf],
+        outside: &[Beside],
         mentioned: &[Place],
     ) -> HashMap<Place, Origin> {
         let mut exact = Exact::of(layers, shown, outside, mentioned);
@@ -227,7 +243,7 @@ struct Exact {
 impl Exact {
     /// Files whose whole content may be repeated: those that changed or went, those that the call
     /// names, and those outside.
-    fn of(layers: &Layers, shown: &[Shown], outside: &[PathBuf], mentioned: &[Place]) -> Self {
+    fn of(layers: &Layers, shown: &[Shown], outside: &[Beside], mentioned: &[Place]) -> Self {
         let mut exact = Self::default();
         for change in shown {
             let before = change.before.as_ref().filter(|before| before.kind == Kind::File);
@@ -254,11 +270,11 @@ impl Exact {
                 }
             }
         }
-        for path in outside {
-            if let Ok(meta) = path.metadata()
+        for Beside { host, shown } in outside {
+            if let Ok(meta) = host.metadata()
                 && meta.is_file()
             {
-                exact.add(path.clone(), meta.len(), path.to_string_lossy().into_owned());
+                exact.add(host.clone(), meta.len(), shown.clone());
             }
         }
         exact
@@ -331,7 +347,7 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a file below a root, without following a link.
-fn open_below(root: &Root, path: &[u8]) -> io::Result<File> {
+pub(crate) fn open_below(root: &Root, path: &[u8]) -> io::Result<File> {
     let (parent, name) = beneath::split(path);
     let directory = beneath::directory(&beneath::root(&root.host)?, parent)?;
     let file = File::from(beneath::file(&directory, name)?);

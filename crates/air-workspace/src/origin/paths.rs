@@ -15,20 +15,39 @@ use crate::bwrap;
 /// Labelled files of one workspace that are known; beyond, some copies are not recognised.
 const MOST: usize = 10_000;
 
-/// The files below a root that have a label, as paths below it, and whether that is all of them.
-pub(crate) fn labelled(root: &Root, labels: &dyn PathLabels) -> (Vec<Vec<u8>>, bool) {
-    let (mut found, mut whole) = (Vec::new(), true);
-    let Ok(top) = beneath::root(&root.host) else { return (found, false) };
+/// Directories of one workspace that are known.
+const MOST_DIRECTORIES: usize = 2_000;
+
+/// What below a root has a label, as paths below it.
+#[derive(Debug, Default)]
+pub(crate) struct Labelled {
+    pub(crate) files: Vec<Vec<u8>>,
+    /// Those whose entries have one.
+    pub(crate) directories: Vec<Vec<u8>>,
+    /// Whether that is all.
+    pub(crate) whole: bool,
+}
+
+/// Looks for what has a label below a root.
+pub(crate) fn labelled(root: &Root, labels: &dyn PathLabels) -> Labelled {
+    let mut found = Labelled { whole: true, ..Labelled::default() };
+    let Ok(top) = beneath::root(&root.host) else { return Labelled::default() };
     let mut pending = vec![Vec::new()];
     while let Some(path) = pending.pop() {
+        let entry = root.agent.join(OsStr::from_bytes(&path)).join("entry");
+        if found.directories.len() < MOST_DIRECTORIES
+            && labels.is_sensitive(&entry.to_string_lossy())
+        {
+            found.directories.push(path.clone());
+        }
         let listed = beneath::directory(&top, &path).and_then(|fd| Ok(Dir::new(fd)?));
         let Ok(entries) = listed else {
-            whole = false;
+            found.whole = false;
             continue;
         };
         for entry in entries {
             let Ok(entry) = entry else {
-                whole = false;
+                found.whole = false;
                 break;
             };
             let name = entry.file_name().to_bytes();
@@ -45,17 +64,17 @@ pub(crate) fn labelled(root: &Root, labels: &dyn PathLabels) -> (Vec<Vec<u8>>, b
                 FileType::RegularFile | FileType::Unknown => {
                     let path = root.agent.join(OsStr::from_bytes(&below));
                     if labels.is_sensitive(&path.to_string_lossy()) {
-                        found.push(below);
+                        found.files.push(below);
                     }
                 }
                 _ => {}
             }
-            if found.len() >= MOST {
-                return (found, false);
+            if found.files.len() >= MOST {
+                return Labelled { whole: false, ..found };
             }
         }
     }
-    (found, whole)
+    found
 }
 
 /// Whether a tool can read this path of the host at all.

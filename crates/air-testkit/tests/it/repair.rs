@@ -1,0 +1,89 @@
+//! What `repair` does with a mended program: it counts when it was run, and no rule holds on it.
+
+use std::sync::Arc;
+
+use air_core::{
+    code::CodeFacts,
+    incident::{Ending, Incident, State},
+    port::{Repaired, Repairer},
+    step::{Arguments, Observation, ToolCall},
+};
+use air_runtime::{GateReply, Session};
+use air_testkit::{run::Stage, scripted::ScriptedWorkspace};
+use futures::executor::block_on;
+
+const RULES: &str = "rule @weak
+trigger bash
+decide args.command.contains(\"weak\")
+check
+  the program is weak.
+respond
+  quarantine
+  repair
+remediate
+  make it strong.
+end
+";
+
+/// Puts a text in the place of the program.
+struct Into(&'static str);
+
+impl Repairer for Into {
+    fn repair(&self, call: &ToolCall, _code: &CodeFacts) -> Option<Repaired> {
+        let mut arguments = call.arguments.clone();
+        (!self.0.is_empty()).then(|| {
+            arguments.insert("command".to_owned(), self.0.into());
+            Repaired { arguments, said: vec!["made it strong".to_owned()] }
+        })
+    }
+}
+
+fn incident(repairer: Option<Into>) -> (Stage, Incident) {
+    let mut stage = Stage::new(RULES, ScriptedWorkspace::default()).expect("rules");
+    stage.ports.repairer = repairer.map(|it| Arc::new(it) as Arc<dyn Repairer>);
+    let opening = stage.opening("s1".into(), "task");
+    let mut session = block_on(Session::open(stage.ports.clone(), opening)).expect("opens");
+    let arguments = Arguments::from_iter([("command".to_owned(), "echo weak".into())]);
+    let reply = session.before_step("c1".into(), "plan".into(), "bash".into(), arguments);
+    let GateReply::Run { ticket, .. } = block_on(reply).expect("decides") else {
+        panic!("refused")
+    };
+    block_on(session.after_step(*ticket, Some(Observation::default()))).expect("reviews");
+    let incident = block_on(session.idle()).expect("works").expect("an incident");
+    (stage, incident)
+}
+
+fn commands(stage: &Stage) -> Vec<String> {
+    let calls = stage.tools.calls();
+    calls
+        .iter()
+        .map(|call| call.arguments["command"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_mended_program_is_run_and_what_it_did_is_taken_back() {
+    let (stage, incident) = incident(Some(Into("echo strong")));
+    assert!(matches!(incident.state(), State::Closed(_)), "{:?}", incident.state());
+    assert_eq!(incident.endings().recovery, Some(Ending::Done));
+    assert_eq!(commands(&stage), ["echo strong"]);
+    assert_eq!(stage.workspace.actions(), ["preserve", "kill", "quarantine", "rollback"]);
+}
+
+#[test]
+fn one_on_which_the_rule_still_holds_is_no_repair() {
+    let (stage, incident) = incident(Some(Into("echo less weak")));
+    assert!(matches!(incident.state(), State::Escalated(_)), "{:?}", incident.state());
+    assert!(matches!(incident.endings().recovery, Some(Ending::Failed { .. })));
+    assert!(commands(&stage).iter().all(|command| command == "echo less weak"));
+}
+
+#[test]
+fn without_a_certain_way_there_is_nothing_to_repair() {
+    for repairer in [None, Some(Into(""))] {
+        let (stage, incident) = incident(repairer);
+        assert!(matches!(incident.state(), State::Closed(_)), "{:?}", incident.state());
+        assert_eq!(incident.endings().recovery, Some(Ending::NotApplicable));
+        assert!(commands(&stage).is_empty());
+    }
+}
