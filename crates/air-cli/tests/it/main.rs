@@ -6,6 +6,7 @@
     reason = "helpers of tests fail as tests do"
 )]
 
+mod bench;
 mod check;
 mod convert;
 mod corpus;

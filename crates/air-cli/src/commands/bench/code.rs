@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// How long a case may take in one phase, all in all.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Play cases of a code agent in sandboxes of their own, and judge them by what they did
 ///
@@ -143,7 +143,8 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliErr
     })?;
     let options = options(args, supervisor, context)?;
     let mut told = Told { err: &mut *context.streams.err, last: Instant::now() };
-    let report = bench::run(&split, &options, Box::new(maker), &mut told).map_err(failed)?;
+    let report = bench::run(&split, &options, Box::new(maker), &mut told);
+    let report = report.map_err(|error| failed(&error))?;
     match context.format {
         Format::Json => context.json(&report)?,
         Format::Human => show(&report, &args.out, context)?,
@@ -225,11 +226,11 @@ fn doctor(probes: &[Probe], context: &mut Context<'_>) -> Result<Exit, CliError>
 }
 
 fn world(error: WorldError) -> CliError {
-    failed(error.into())
+    failed(&error.into())
 }
 
-fn failed(error: BenchError) -> CliError {
-    let hint = match &error {
+fn failed(error: &BenchError) -> CliError {
+    let hint = match error {
         BenchError::World(WorldError::NoSandbox(_)) => {
             "nothing is run without a sandbox; `airctl bench code --doctor` says what is missing"
         }
