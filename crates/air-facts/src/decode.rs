@@ -85,30 +85,6 @@ pub(crate) fn base64(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Bytes in base 64.
-pub(crate) fn to_base64(bytes: &[u8]) -> String {
-    let letters: Vec<char> =
-        ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['+', '/']).collect();
-    let mut text = String::with_capacity(bytes.len() * 4 / 3 + 3);
-    for three in bytes.chunks(3) {
-        let mut bits = 0_usize;
-        for at in 0..3 {
-            bits = (bits << 8) | usize::from(three.get(at).copied().unwrap_or(0));
-        }
-        for at in 0..4 {
-            let letter = letters.get((bits >> (18 - 6 * at)) & 63).copied().unwrap_or('=');
-            text.push(if at > three.len() { '=' } else { letter });
-        }
-    }
-    text
-}
-
-/// Bytes in base 16.
-pub(crate) fn to_hex(bytes: &[u8]) -> String {
-    let digit = |four: u8| char::from_digit(u32::from(four), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
 /// Base 32.
 pub(crate) fn base32(text: &str) -> Option<Vec<u8>> {
     let mut bits = 0_u32;
