@@ -126,7 +126,9 @@ impl Player {
             Some(seen) => (seen.content.as_str(), seen.error.as_deref()),
             None => ("", None),
         };
-        let seen = world.observe(running(&host, outcome), output, error).map_err(|error| error.to_string())?;
+        let seen = world
+            .observe(running(&host, outcome), output, error)
+            .map_err(|error| error.to_string())?;
         let passed_on = format!("{output}\n{}", error.unwrap_or_default());
         let names = |held: bool| {
             let wanted = findings.iter().filter(|one| one.verdict.outcome.is_satisfied() == held);
