@@ -221,7 +221,7 @@ impl GateKeeper {
 pub fn proposed(case: &Case, plan: &str, with_code: bool) -> ProposedStep {
     let (tool, mut arguments): (_, Arguments) = call(case);
     if !with_code {
-        arguments.insert(case.language.argument().to_owned(), "".into());
+        arguments.clear();
     }
     ProposedStep {
         session: "rehearsal".into(),
