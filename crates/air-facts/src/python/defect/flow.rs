@@ -306,7 +306,7 @@ impl<'s> Tree<'s, '_> {
         let depth = depth.checked_sub(1).filter(|_| self.work(1))?;
         let largest = |ids: Vec<Id>| {
             let all: Option<Vec<f64>> =
-                ids.into_iter().take(16).map(|id| self.amount_in(id, depth)).collect();
+                ids.into_iter().take(4).map(|id| self.amount_in(id, depth)).collect();
             all.filter(|all| !all.is_empty()).map(|all| all.into_iter().fold(f64::MIN, f64::max))
         };
         match self.kind(id) {

@@ -75,6 +75,11 @@ fn kept(tree: &Tree, flaws: &mut Vec<Flaw>) {
     let mut total = 0.0;
     let mut line = None;
     for id in 0..tree.len() {
+        let looped = matches!(tree.kind(id), "call" | "assignment");
+        let times = if looped { loops_kept(tree, id) * outer_loops(tree, id) } else { 0.0 };
+        if looped && times < FEWEST {
+            continue;
+        }
         let value = match tree.kind(id) {
             "call" => keeps(tree, id),
             "assignment" => tree.child(id, "left").and_then(|left| {
@@ -104,12 +109,7 @@ fn kept(tree: &Tree, flaws: &mut Vec<Flaw>) {
             _ => None,
         };
         let Some(value) = value else { continue };
-        let times = loops_kept(tree, id);
-        let outside = outer_loops(tree, id);
-        if times * outside < FEWEST {
-            continue;
-        }
-        total += times * outside * (tree.size(value) + OBJECT);
+        total += times * (tree.size(value) + OBJECT);
         line.get_or_insert(id);
         if total >= MUCH {
             push(tree, id, flaws);

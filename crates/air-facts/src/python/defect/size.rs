@@ -41,7 +41,7 @@ impl Tree<'_, '_> {
     }
 
     fn largest(&self, ids: impl IntoIterator<Item = Id>, depth: usize) -> f64 {
-        ids.into_iter().take(16).map(|id| self.size_in(id, depth)).fold(0.0, f64::max)
+        ids.into_iter().take(6).map(|id| self.size_in(id, depth)).fold(0.0, f64::max)
     }
 
     fn size_in(&self, id: Id, depth: usize) -> f64 {
@@ -166,7 +166,7 @@ impl Tree<'_, '_> {
             values = self.passed(function, place);
         }
         let (mut largest, mut added) = (0.0_f64, 0.0);
-        for value in values.into_iter().take(16) {
+        for value in values.into_iter().take(6) {
             let above = self.kind(self.parent(value));
             let one = self.size_in(value, depth);
             match above {
@@ -375,7 +375,7 @@ impl Tree<'_, '_> {
                     values = self.passed(function, place);
                 }
                 let mut length = None;
-                for value in values.into_iter().take(16) {
+                for value in values.into_iter().take(6) {
                     let more = match self.kind(self.parent(value)) {
                         "argument_list" if self.puts(value) => Some(self.loops(value)),
                         "for_statement" | "for_in_clause" => None,

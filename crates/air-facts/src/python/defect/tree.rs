@@ -61,8 +61,8 @@ pub(super) struct Tree<'s, 't> {
 }
 
 /// Steps that any source may take, and further ones for each of its bytes.
-const BASE_WORK: usize = 200_000;
-const WORK_A_BYTE: usize = 8;
+const BASE_WORK: usize = 400_000;
+const WORK_A_BYTE: usize = 16;
 /// Longer names are none.
 const LONGEST_NAME: usize = 128;
 /// Questions within questions.
