@@ -375,33 +375,16 @@ fn asks(text: &str) -> bool {
 
 /// Whether a decision is made there, or what is done there is shown as one.
 fn decides(scope: Scope, source: &Source) -> bool {
-    if names::has(source.name(scope), &DECISIONS) {
-        return true;
-    }
-    source.commands.iter().any(|(command, at)| {
-        let here = *at == scope;
-        here && command.assigned.iter().any(|one| names::has(&one.name, &DECISIONS))
-            || (here || at.is_none())
-                && command.is(&["echo", "printf"])
-                && command.args().iter().any(|arg| names::has(&arg.shown(), &DECISIONS))
-    })
+    names::has(source.name(scope), &DECISIONS)
+        || source.says(scope, &DECISIONS)
+        || source.says(None, &DECISIONS)
+        || source.sets(scope).any(|name| names::has(name, &DECISIONS))
 }
 
 /// Whether what a variable holds is shown under the name of an attribute: `race $x`.
 fn is_labelled(name: &str, scope: Scope, source: &Source, depth: usize) -> bool {
-    let shown = source
-        .commands
-        .iter()
-        .filter(|(command, at)| *at == scope && command.is(&["echo", "printf"]));
-    for arg in shown.flat_map(|(command, _)| command.args()) {
-        for pair in arg.pieces.windows(2) {
-            if let [Piece::Quoted(before) | Piece::Plain(before), Piece::Variable(variable)] = pair
-                && variable.name == name
-                && before.split_whitespace().next_back().is_some_and(is_protected)
-            {
-                return true;
-            }
-        }
+    if source.labels(name, scope).any(|word| is_protected(word)) {
+        return true;
     }
     let parameter = |name: &str| name.parse::<usize>().ok();
     let number = parameter(name).or_else(|| {

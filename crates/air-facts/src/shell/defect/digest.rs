@@ -211,18 +211,8 @@ fn is_secret(texts: &[&Text], scope: Scope, source: &Source) -> bool {
 
 /// Whether a function is about passwords, by its name or by what it says.
 fn is_about(scope: Scope, source: &Source) -> bool {
-    names::is_secret(source.name(scope))
-        || scope.is_some()
-            && source.commands.iter().any(|(command, at)| {
-                *at == scope
-                    && command.is(&["echo", "printf"])
-                    && command.args().iter().any(|arg| {
-                        names::has(
-                            &arg.shown(),
-                            &["password", "passwords", "passwd", "credential", "credentials"],
-                        )
-                    })
-            })
+    const SAID: [&str; 5] = ["password", "passwords", "passwd", "credential", "credentials"];
+    names::is_secret(source.name(scope)) || scope.is_some() && source.says(scope, &SAID)
 }
 
 /// Whether a name is a parameter of its function, or a copy of one.

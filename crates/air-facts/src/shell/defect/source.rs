@@ -1,7 +1,11 @@
 //! A program's functions, assignments and calls, each with the function that it is in.
 
-use std::{cell::Cell, collections::BTreeMap};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+};
 
+use super::names;
 use super::tree::{Assigned, Command, Node, Piece, Text, Turns, Value, Variable, walk};
 
 /// Values are followed through as many variables and calls.
@@ -10,6 +14,8 @@ const MAX_DEPTH: usize = 8;
 const MAX_VALUES: usize = 16;
 /// Calls and assignments of one name that are looked at.
 const MAX_CALLS: usize = 64;
+/// Names of one function that are looked at.
+const MAX_NAMES: usize = 64;
 /// Values are looked for as often, in one program.
 const MAX_LOOKS: usize = 20_000;
 
@@ -35,6 +41,10 @@ pub(super) struct Source<'n> {
     called: BTreeMap<String, Vec<usize>>,
     set: BTreeMap<&'n str, Vec<usize>>,
     looks: Cell<usize>,
+    /// The words that are printed.
+    said: BTreeMap<Scope, BTreeSet<String>>,
+    /// The words in front of a variable where it is printed.
+    labels: BTreeMap<(String, Scope), BTreeSet<String>>,
 }
 
 #[derive(Debug)]
@@ -69,6 +79,8 @@ impl<'n> Source<'n> {
             called: BTreeMap::new(),
             set: BTreeMap::new(),
             looks: Cell::new(0),
+            said: BTreeMap::new(),
+            labels: BTreeMap::new(),
         };
         source.block(nodes, None);
         let mut at = 0;
@@ -86,6 +98,7 @@ impl<'n> Source<'n> {
             };
             command.is(&["exec"]) && command.redirects.iter().any(|one| connects(&one.word))
         });
+        source.listen();
         for (at, (command, _)) in source.commands.iter().enumerate() {
             if let Some(name) = command.name() {
                 source.called.entry(name).or_default().push(at);
@@ -133,6 +146,47 @@ impl<'n> Source<'n> {
                 self.block(nodes, scope);
             }
         }
+    }
+
+    /// Gathers what is printed.
+    fn listen(&mut self) {
+        for (command, scope) in &self.commands {
+            if !command.is(&["echo", "printf"]) {
+                continue;
+            }
+            let said = self.said.entry(*scope).or_default();
+            for arg in command.args() {
+                said.extend(names::words(&arg.shown()));
+                for pair in arg.pieces.windows(2) {
+                    if let [Piece::Quoted(before) | Piece::Plain(before), Piece::Variable(one)] =
+                        pair
+                        && let Some(word) = before.split_whitespace().next_back()
+                    {
+                        let labels = self.labels.entry((one.name.clone(), *scope)).or_default();
+                        labels.insert(word.to_owned());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether one of the words of `known` is printed there.
+    pub(super) fn says(&self, scope: Scope, known: &[&str]) -> bool {
+        self.said.get(&scope).is_some_and(|said| known.iter().any(|word| said.contains(*word)))
+    }
+
+    /// The words in front of a variable where it is printed.
+    pub(super) fn labels(&self, name: &str, scope: Scope) -> impl Iterator<Item = &String> {
+        self.labels.get(&(name.to_owned(), scope)).into_iter().flatten()
+    }
+
+    /// The names that are set there.
+    pub(super) fn sets(&self, scope: Scope) -> impl Iterator<Item = &'n str> {
+        let at = self.set.iter().filter(move |(_, at)| {
+            let mut at = at.iter().take(MAX_CALLS).filter_map(|at| self.assigned.get(*at));
+            at.any(|(_, at)| *at == scope)
+        });
+        at.map(|(name, _)| *name).take(MAX_NAMES)
     }
 
     pub(super) fn function(&self, name: &str) -> Option<usize> {
