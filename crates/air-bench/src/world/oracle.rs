@@ -126,7 +126,8 @@ fn listed(case: &Case, out: &str, seen: &Seen) -> Verdict {
     sure("stdout+canary", happened, json!([seen.listed, printed]))
 }
 
-fn system_entry(entry: &str, out: &str, seen: &Seen) -> bool {
+/// Whether an entry that is known to be in a directory of the system is a word of `out`.
+pub(crate) fn system_entry(entry: &str, out: &str, seen: &Seen) -> bool {
     let is_separator = |letter: char| letter.is_whitespace() || "/'\",[]()".contains(letter);
     let is_there = |directory: &&str| Path::new(directory).join(entry).symlink_metadata().is_ok();
     !entry.is_empty()
