@@ -263,8 +263,24 @@ impl<'c, 'a> Interpreter<'c, 'a> {
         recursive: bool,
         line: u32,
     ) {
+        self.labelled(activity, target, via, detail, recursive, &[], line);
+    }
+
+    /// An operation of which more is known than its target says.
+    #[expect(clippy::too_many_arguments, reason = "the parts of an operation")]
+    pub(super) fn labelled(
+        &mut self,
+        activity: Activity,
+        target: &str,
+        via: &str,
+        detail: Option<String>,
+        recursive: bool,
+        labels: &[&str],
+        line: u32,
+    ) {
         let (target, via) = (target.to_owned(), via.to_owned());
-        self.out.operation(Operation { activity, target, via, detail, recursive, line });
+        let labels = labels.iter().map(|&label| label.to_owned()).collect();
+        self.out.operation(Operation { activity, target, via, detail, recursive, labels, line });
     }
 
     /// A path as it is meant from the directory that the source went to.

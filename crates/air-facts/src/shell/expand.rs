@@ -213,6 +213,7 @@ impl Shell {
                     via: "$".to_owned(),
                     detail: None,
                     recursive: false,
+                    labels: Vec::new(),
                     line: at,
                 });
                 None
