@@ -49,6 +49,11 @@ pub struct SandboxConfig {
     pub binds: Vec<(PathBuf, PathBuf)>,
     /// Programs that run beside the agent and are not its own. Only in T3.
     pub services: Vec<Service>,
+    /// What answers in the place of the outside world. Default: nothing does, and nothing leaves.
+    /// Takes T3.
+    pub outside: Option<Arc<dyn Outside>>,
+    /// What is notable about text that files gain. Default: nothing.
+    pub marks: Arc<dyn ContentMarks>,
 }
 
 /// What the workspace is to tools.
