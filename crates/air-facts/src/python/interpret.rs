@@ -334,7 +334,8 @@ impl<'c, 'a> Interpreter<'c, 'a> {
             What::Object(id) => {
                 if let Some(object) = self.heap.objects.get(*id) {
                     held.names = vec![format!("{OBJECT}{}", object.class)];
-                    held.text = object.place.as_ref().map(|place| {
+                    let lasts = |place: &&Place| place.kind != PlaceKind::Code;
+                    held.text = object.place.as_ref().filter(lasts).map(|place| {
                         let kind = if place.kind == PlaceKind::File { 'f' } else { 'n' };
                         format!("{kind}{}", place.name)
                     });

@@ -72,7 +72,7 @@ impl Shell {
 
     /// The operation `activity` on the path `target`, which the source writes as `path`.
     #[expect(clippy::too_many_arguments, reason = "the parts of an operation")]
-    fn reached(
+    pub(super) fn reached(
         activity: Activity,
         target: &str,
         path: &Word,
