@@ -160,7 +160,7 @@ pub fn read(directory: &Path, name: &str) -> Result<Split, DataError> {
 }
 
 /// SHA-256, in hexadecimal.
-pub(crate) fn sha256(content: &[u8]) -> String {
+pub fn sha256(content: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut hex = String::new();
     for byte in sha2::Sha256::digest(content) {

@@ -8,6 +8,7 @@ pub mod again;
 pub mod bench;
 pub mod data;
 pub mod derive;
+pub mod import;
 pub mod options;
 pub mod play;
 pub mod report;

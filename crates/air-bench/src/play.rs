@@ -6,8 +6,8 @@ use air::{Air, Host, Nobody, Settings, StepOutcome, records};
 use air_core::{
     evaluation::FindingRecord,
     guardrail::Guardrail,
-    port::GuardrailStore as _,
-    step::{Arguments, Observation},
+    port::{GuardrailStore as _, ToolBox as _},
+    step::{Arguments, Observation, ToolCall},
 };
 use air_runtime::replay::recorded_steps;
 use futures::executor::block_on;
@@ -126,8 +126,9 @@ impl Player {
             Some(seen) => (seen.content.as_str(), seen.error.as_deref()),
             None => ("", None),
         };
-        let pid = host.sandbox_pid();
-        let seen = world.observe(pid, output, error).map_err(|error| error.to_string())?;
+        let seen = world
+            .observe(running(&host, outcome), output, error)
+            .map_err(|error| error.to_string())?;
         let passed_on = format!("{output}\n{}", error.unwrap_or_default());
         let names = |held: bool| {
             let wanted = findings.iter().filter(|one| one.verdict.outcome.is_satisfied() == held);
@@ -185,6 +186,20 @@ pub(crate) fn call(case: &Case) -> (&'static str, Arguments) {
     let mut arguments = Arguments::new();
     arguments.insert(case.language.argument().to_owned(), case.code.as_str().into());
     (case.language.tool(), arguments)
+}
+
+/// The sandbox, to be looked at as the agent's next call would find it: a response may have ended it,
+/// and before the first call there is none. What runs beside the agent starts with it.
+fn running(host: &Host, outcome: Outcome) -> Option<u32> {
+    let ended = host.sandbox_pid().is_none();
+    if ended && matches!(outcome, Outcome::Incident | Outcome::Refused) {
+        let mut arguments = Arguments::new();
+        arguments.insert("command".to_owned(), ":".into());
+        let call = ToolCall { id: "look".into(), tool: "bash".to_owned(), arguments };
+        // One that cannot be started is seen as such.
+        let _ = block_on(host.tools().call(&call));
+    }
+    host.sandbox_pid()
 }
 
 fn taken_apart(outcome: StepOutcome) -> (Outcome, Vec<FindingRecord>, Option<Observation>) {

@@ -107,6 +107,8 @@ pub enum Command {
     Undo(commands::undo::Args),
     /// Show, check or erase what is kept of sessions so that it can be undone
     Store(commands::store::Args),
+    /// Measure what AIR does, on cases that are executed for real
+    Bench(commands::bench::Args),
     /// Report what this machine can and cannot do
     Doctor(commands::doctor::Args),
     /// Start a rule set in this directory

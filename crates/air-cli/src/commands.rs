@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+pub mod bench;
 pub mod check;
 pub mod completions;
 pub mod convert;
@@ -40,6 +41,7 @@ pub fn dispatch(command: Command, context: &mut Context<'_>) -> Result<Exit, Cli
         Command::Resume(args) => resume::run(&args, context),
         Command::Undo(args) => undo::run(&args, context),
         Command::Store(args) => store::run(&args, context),
+        Command::Bench(args) => bench::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Init(args) => init::run(&args, context),
         Command::Completions(args) => completions::run(&args, context),

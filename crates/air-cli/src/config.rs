@@ -39,6 +39,12 @@ pub struct Config {
     pub learn: bool,
     /// Whether tools work on a layer above the workspace.
     pub layered: bool,
+    /// Whether the workspace is a whole root file system.
+    pub system: bool,
+    /// Variables of all calls.
+    pub environment: Vec<(String, String)>,
+    /// Programs that run beside the agent.
+    pub services: Vec<air::Service>,
     /// The settings files that were read, in order.
     pub files: Vec<PathBuf>,
 }
@@ -108,6 +114,9 @@ impl Default for Config {
             policy: FailPolicy::default(),
             learn: true,
             layered: true,
+            system: false,
+            environment: Vec::new(),
+            services: Vec::new(),
             files: Vec::new(),
         }
     }

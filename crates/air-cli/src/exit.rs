@@ -12,6 +12,8 @@ pub enum Exit {
     Findings = 1,
     /// It could not do all that was asked. Also the code of wrong arguments.
     CouldNotRun = 2,
+    /// It ran, and came to other results than the reference.
+    Differs = 3,
 }
 
 impl Exit {

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use air::{Air, Settings};
+use air::{Air, Settings, Shape};
 use air_core::rule::Rule;
 use air_lang::Parsed;
 use futures::executor::block_on;
@@ -57,6 +57,11 @@ pub fn settings(context: &Context<'_>, target: &Target) -> Result<Settings, CliE
     settings.unsandboxed = target.unsandboxed;
     settings.learn = config.learn && !target.no_learn;
     settings.layered = config.layered && !target.direct;
+    if config.system {
+        settings.shape = Shape::System;
+    }
+    settings.environment.clone_from(&config.environment);
+    settings.services.clone_from(&config.services);
     let limits = &mut settings.limits;
     let kib = |value: std::num::NonZeroU32| u64::from(value.get()) << 10;
     let mib = |value: std::num::NonZeroU32| u64::from(value.get()) << 20;

@@ -27,3 +27,4 @@ pub mod ruleset;
 pub mod session;
 pub mod step;
 pub mod value;
+pub mod withhold;

@@ -8,7 +8,7 @@ use air_core::{
     port::Surroundings,
 };
 
-use crate::words;
+use crate::{content, words};
 
 /// Source within source is read this deep.
 const MAX_NESTING: u8 = 4;
@@ -47,6 +47,8 @@ pub(crate) struct Collector<'a> {
     seen: HashSet<(Kind, String)>,
     more_reasons: usize,
     nesting: u8,
+    /// The line of what was done last.
+    at: u32,
     /// Source within source has no lines of its own: what it does is on the line that holds it.
     within: Option<u32>,
 }
@@ -84,6 +86,7 @@ impl<'a> Collector<'a> {
             seen: HashSet::new(),
             more_reasons: 0,
             nesting: 0,
+            at: 1,
             within: None,
         }
     }
@@ -156,6 +159,7 @@ impl<'a> Collector<'a> {
     /// Something that is done to the world. The same again on the same line counts once.
     pub(crate) fn operation(&mut self, mut operation: Operation) {
         operation.line = self.within.unwrap_or(operation.line);
+        self.at = operation.line;
         if self.operations.len() + self.flows.len() >= MAX_DONE {
             self.incomplete("more is done than is listed");
         } else if self.operations.insert(operation.clone()) {
@@ -198,6 +202,7 @@ impl<'a> Collector<'a> {
     /// What is at each of `sources`, and what it was made from, goes to `sink`.
     pub(crate) fn flow(&mut self, sources: &[Place], sink: &Place, line: u32) {
         let line = self.within.unwrap_or(line);
+        self.at = line;
         for source in self.origins(sources) {
             let flow = Flow { source, sink: sink.clone(), line };
             if self.operations.len() + self.flows.len() >= MAX_DONE {
@@ -229,8 +234,25 @@ impl<'a> Collector<'a> {
         self.left.get(place).cloned().or_else(|| self.around.held(place))
     }
 
+    /// Notes what is notable of a text that goes to a file.
+    pub(crate) fn wrote(&mut self, place: &Place, text: &str) {
+        if place.kind != PlaceKind::File || text.is_empty() || !self.spend(text.len() / 64) {
+            return;
+        }
+        for mark in content::hidden(&place.name, text) {
+            let why = match mark {
+                content::ENCODED => "program text is written to a file in letters that hide it",
+                _ => "a usual command gets another meaning in every shell that starts",
+            };
+            self.defect(mark, self.at, why);
+        }
+    }
+
     /// From here on, `place` holds that.
     pub(crate) fn leave(&mut self, place: Place, mut held: Held) {
+        if let Some(text) = &held.text {
+            self.wrote(&place, text);
+        }
         if held.text.as_ref().is_some_and(|text| text.len() > MAX_LEFT) {
             held.text = None;
         }

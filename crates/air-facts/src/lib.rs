@@ -6,6 +6,7 @@
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod collect;
+mod content;
 mod decode;
 mod escape;
 pub mod intent;
@@ -18,5 +19,6 @@ pub mod shell;
 mod syntax;
 mod words;
 
+pub use content::Marks;
 pub use labels::{LabelError, LabelTable};
 pub use reader::{Carries, CodeParser};

@@ -136,7 +136,7 @@ impl Session {
                 break;
             }
             match self.examine(index).await? {
-                ReviewReply::Incident(incident) => attention.incident = Some(*incident),
+                ReviewReply::Incident(incident, _) => attention.incident = Some(*incident),
                 ReviewReply::Continue(notes) | ReviewReply::Held(notes) => {
                     attention.undetermined.extend(notes);
                 }

@@ -14,6 +14,7 @@ use air_core::{
     ruleset::DuplicateRuleError,
     session::{self, SessionEvent, Status},
     step::{Arguments, CompletedStep, Observation, ProposedStep, ToolCall},
+    withhold,
 };
 
 use crate::{
@@ -114,8 +115,9 @@ pub enum ReviewReply {
     Continue(Vec<FindingRecord>),
     /// A critical rule could not be decided: no further call before a person has looked.
     Held(Vec<FindingRecord>),
-    /// An incident; containment and recovery are decided, and the task is over.
-    Incident(Box<Incident>),
+    /// An incident; containment and recovery are decided, and the task is over. With what the agent
+    /// may see of what the call returned.
+    Incident(Box<Incident>, Observation),
 }
 
 /// One session of a guarded agent.
@@ -281,10 +283,15 @@ impl Session {
         let code = Arc::clone(scene.code());
         if decided.decision == Review::Respond {
             let known = scene.code;
+            let seen = completed.observation.clone().unwrap_or_default();
+            let rules: Vec<_> =
+                decided.hits.iter().map(|finding| finding.rule.name.clone()).collect();
+            let returned =
+                withhold::observation(&seen, &rules, &effects, &code, &*self.ports.labels);
             let incident = self
                 .open_incident(&completed, &checkpoint, known, &effects, &mut facts, &decided)
                 .await?;
-            return Ok(ReviewReply::Incident(Box::new(incident)));
+            return Ok(ReviewReply::Incident(Box::new(incident), returned));
         }
         let undetermined = records(&decided.undetermined);
         let done = payload(&self.ports, &(&completed, &effects)).await?;

@@ -51,7 +51,7 @@ impl Stage {
                             format!("{gate}, undetermined{}", names(&notes))
                         }
                         ReviewReply::Held(notes) => format!("{gate}, hold{}", names(&notes)),
-                        ReviewReply::Incident(incident) => {
+                        ReviewReply::Incident(incident, _) => {
                             block_on(session.idle())?;
                             let found = &incident.detection().findings;
                             format!("{gate}, respond{}", names(found))

@@ -133,7 +133,7 @@ impl Stage {
                 seen.add(&notes);
                 seen.stopped = true;
             }
-            ReviewReply::Incident(incident) => {
+            ReviewReply::Incident(incident, _) => {
                 seen.add(&incident.detection().findings);
                 seen.stopped = true;
             }

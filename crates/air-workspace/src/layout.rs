@@ -18,7 +18,7 @@ use crate::{
     python::PythonHome,
     stage::Ids,
     supervisor,
-    tier::{TIERS, probe_once},
+    tier::{TIERS, find},
 };
 
 /// The strongest tier that is there and will do.
@@ -38,7 +38,7 @@ pub(crate) fn choose(
     let mut missing = Vec::new();
     for tier in TIERS.into_iter().filter(fits) {
         // Weaker ones are not tried where it is there: each takes a sandbox.
-        let report = probe_once(config, tier, python);
+        let report = find(config, tier, python);
         if report.available {
             return Ok((report.tier, report.ids));
         }

@@ -1,6 +1,15 @@
 //! Which Python the agent gets: the one that `python3` means on the host.
 
-use std::{path::PathBuf, process::Command, sync::OnceLock};
+use std::{
+    env,
+    ffi::OsString,
+    path::PathBuf,
+    process::Command,
+    sync::{Mutex, PoisonError},
+};
+
+/// What was found for a `PATH`: it takes the start of an interpreter to find out.
+static FOUND: Mutex<Vec<(Option<OsString>, PythonHome)>> = Mutex::new(Vec::new());
 
 /// An interpreter, and what it needs to be seen inside the sandbox.
 #[derive(Debug, Clone)]
@@ -11,14 +20,23 @@ pub(crate) struct PythonHome {
 }
 
 impl PythonHome {
-    /// The machine's, looked for once.
+    /// The one that `PATH` leads to.
     pub(crate) fn find() -> Self {
-        static FOUND: OnceLock<PythonHome> = OnceLock::new();
-        FOUND.get_or_init(Self::look).clone()
+        let path = env::var_os("PATH");
+        let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = found.iter().find(|(known, _)| *known == path) {
+            return known.clone();
+        }
+        let asked = Self::ask();
+        // One that is not there may be installed.
+        if asked.program.exists() {
+            found.push((path, asked.clone()));
+        }
+        asked
     }
 
     /// Asks `python3` itself, since on `PATH` it may be a shim that needs its own directories.
-    fn look() -> Self {
+    fn ask() -> Self {
         let ask = "import os, sys; print(sys.executable, os.path.realpath(sys.executable), \
                    sys.prefix, sys.base_prefix, sep='\\n')";
         let answer = Command::new("python3").args(["-I", "-c", ask]).output();

@@ -1,8 +1,9 @@
 //! Which tiers this machine has, found by trying them.
 
 use std::{
+    ffi::OsString,
     os::unix::fs::MetadataExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::{Mutex, PoisonError},
 };
@@ -12,7 +13,7 @@ use air_core::port::Tier;
 use crate::{
     bwrap,
     cgroup::Groups,
-    config::{Overlay, SandboxConfig},
+    config::{Overlay, SandboxConfig, Shape},
     fixes::Facts,
     protocol::Confinement,
     python::PythonHome,
@@ -39,32 +40,56 @@ pub struct TierReport {
 /// Strongest first.
 pub(crate) const TIERS: [Tier; 3] = [Tier::T3, Tier::T2, Tier::T1];
 
+/// What a tier being there depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Surroundings {
+    tier: Tier,
+    shape: Shape,
+    is_layered: bool,
+    supervisor: Vec<OsString>,
+    python: Vec<PathBuf>,
+    /// File systems and owners of the directories that are bound.
+    directories: Vec<Option<(u64, u32, u32)>>,
+}
+
+/// What was there: to find out takes a sandbox.
+static FOUND: Mutex<Vec<(Surroundings, TierReport)>> = Mutex::new(Vec::new());
+
+/// Tries one tier, once in a process for all workspaces like this one. If it is there no more, its
+/// sandbox does not start.
+pub(crate) fn find(config: &SandboxConfig, tier: Tier, python: &PythonHome) -> TierReport {
+    let of = |path: &PathBuf| {
+        let meta = path.metadata().ok()?;
+        Some((meta.dev(), meta.uid(), meta.gid()))
+    };
+    let layer = config.overlay.as_ref().map(|overlay| &overlay.upper);
+    let around = Surroundings {
+        tier,
+        shape: config.shape,
+        is_layered: config.overlay.is_some(),
+        supervisor: config.supervisor.clone(),
+        python: python.directories.clone(),
+        directories: [&config.workspace, &config.state].into_iter().chain(layer).map(of).collect(),
+    };
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, known)) = found.iter().find(|(known, _)| *known == around) {
+        return known.clone();
+    }
+    let report = probe(config, tier, python);
+    // What makes one available may be done at any time; and a tier that contains nothing is cheap.
+    if report.available && tier != Tier::T1 {
+        found.push((around, report.clone()));
+    }
+    report
+}
+
 /// Tries one tier.
-pub(crate) fn probe(config: &SandboxConfig, tier: Tier, python: &PythonHome) -> TierReport {
+fn probe(config: &SandboxConfig, tier: Tier, python: &PythonHome) -> TierReport {
     match tier {
         Tier::T3 => namespaces(config, python),
         Tier::T2 => landlock(config),
         Tier::T1 => plain(config),
     }
-}
-
-/// As [`probe`], but a tier that was found for a workspace of the same kind is not tried again.
-pub(crate) fn probe_once(config: &SandboxConfig, tier: Tier, python: &PythonHome) -> TierReport {
-    static FOUND: Mutex<Vec<(String, TierReport)>> = Mutex::new(Vec::new());
-    let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
-    let kind = |path: &Path| path.metadata().map(|meta| (meta.dev(), meta.uid(), meta.gid())).ok();
-    let places = [kind(&config.workspace), kind(&config.state)];
-    let SandboxConfig { shape, overlay, supervisor, .. } = config;
-    let key = format!("{tier} {places:?} {shape:?} {} {supervisor:?}", overlay.is_some());
-    if let Some((_, report)) = found().iter().find(|(known, _)| *known == key) {
-        return report.clone();
-    }
-    let report = probe(config, tier, python);
-    // Whatever is missing may be there the next time.
-    if report.available {
-        found().push((key, report.clone()));
-    }
-    report
 }
 
 /// All tiers, strongest first.

@@ -56,7 +56,7 @@ pub enum StepOutcome {
     },
     /// It ran and is an incident; the task is over.
     Incident {
-        /// What the tool returned.
+        /// What the agent may see of what the tool returned: nothing that leaked.
         observation: Observation,
         /// Containment and recovery are decided.
         incident: Box<Incident>,
@@ -163,7 +163,9 @@ impl Host {
                 StepOutcome::Ran { observation, notes }
             }
             ReviewReply::Held(notes) => StepOutcome::Held { observation, notes },
-            ReviewReply::Incident(incident) => StepOutcome::Incident { observation, incident },
+            ReviewReply::Incident(incident, observation) => {
+                StepOutcome::Incident { observation, incident }
+            }
         })
     }
 

@@ -78,10 +78,22 @@ fn decodings(bytes: &[u8]) -> Vec<Vec<u8>> {
     let joined: Vec<u8> =
         bytes.iter().copied().filter(|byte| is_broken && !byte.is_ascii_whitespace()).collect();
     for source in [bytes, &joined] {
-        all.extend(runs(source, |byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte), base64));
-        all.extend(runs(source, |byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte), base64url));
+        all.extend(runs(
+            source,
+            |byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte),
+            base64,
+        ));
+        all.extend(runs(
+            source,
+            |byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte),
+            base64url,
+        ));
         all.extend(runs(source, |byte| byte.is_ascii_hexdigit(), hex));
-        all.extend(runs(source, |byte| byte.is_ascii_uppercase() || b"234567=".contains(&byte), base32));
+        all.extend(runs(
+            source,
+            |byte| byte.is_ascii_uppercase() || b"234567=".contains(&byte),
+            base32,
+        ));
     }
     if bytes.contains(&b'%') {
         all.push(percent(bytes));
@@ -194,4 +206,59 @@ fn entries_of_zip(bytes: &[u8]) -> Vec<usize> {
         })
         .take(64)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    const SECRET: &str = "p4Kd-77xQ-hTz2-secretly";
+
+    fn packed() -> Vec<u8> {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        packer.write_all(SECRET.as_bytes()).expect("packed");
+        packer.finish().expect("packed")
+    }
+
+    #[test]
+    fn texts_are_found_as_they_are_usually_hidden() {
+        let finder = Finder::new(["another-one-there", SECRET]).expect("a finder");
+        let plain = format!("a line\n{SECRET}\n").into_bytes();
+        let bytes = SECRET.as_bytes();
+        let reversed: Vec<u8> = bytes.iter().rev().copied().collect();
+        let rotated: Vec<u8> = bytes.iter().map(|byte| rotate(*byte)).collect();
+        let encoded = BASE64.encode(&plain);
+        let lines: Vec<&[u8]> = encoded.as_bytes().chunks(10).collect();
+        let percent: Vec<u8> = bytes
+            .iter()
+            .flat_map(|byte| [b"%", HEXLOWER_PERMISSIVE.encode(&[*byte]).as_bytes()].concat())
+            .collect();
+        let table = [
+            ("plain", plain.clone()),
+            ("reversed", reversed),
+            ("rotated", rotated),
+            ("base64", BASE64.encode(&plain).into_bytes()),
+            ("base64 in lines", lines.join(&b'\n')),
+            ("base64 without padding", BASE64URL_NOPAD.encode(&plain).into_bytes()),
+            ("base32", BASE32.encode(&plain).into_bytes()),
+            ("hexadecimal", format!("key={}", HEXLOWER_PERMISSIVE.encode(&plain)).into_bytes()),
+            ("percent", percent),
+            ("twice", BASE64.encode(BASE64.encode(&plain).as_bytes()).into_bytes()),
+            ("gzip", packed()),
+            ("gzip in base64", BASE64.encode(&packed()).into_bytes()),
+        ];
+        for (name, bytes) in table {
+            assert_eq!(finder.find(&bytes), BTreeSet::from([1]), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_found() {
+        let finder = Finder::new([SECRET]).expect("a finder");
+        for bytes in ["", "p4Kd", "aGVsbG8gd29ybGQgYW5kIG1vcmU=", "%zz%4", "PK\u{3}\u{4}"] {
+            assert!(finder.find(bytes.as_bytes()).is_empty(), "{bytes}");
+        }
+    }
 }

@@ -15,8 +15,25 @@ use crate::world::chance::Chance;
 const MARK: &str = "{C}";
 /// Directories that every system has, as the sandbox expects them.
 const DIRECTORIES: [&str; 19] = [
-    "app", "dev", "etc", "home", "opt", "proc", "root", "run", "sys", "tmp", "usr", "usr/bin",
-    "usr/lib", "usr/lib64", "usr/local", "usr/sbin", "var", "var/tmp", "workspace",
+    "app",
+    "dev",
+    "etc",
+    "home",
+    "opt",
+    "proc",
+    "root",
+    "run",
+    "sys",
+    "tmp",
+    "usr",
+    "usr/bin",
+    "usr/lib",
+    "usr/lib64",
+    "usr/local",
+    "usr/sbin",
+    "var",
+    "var/tmp",
+    "workspace",
 ];
 const LINKS: [(&str, &str); 4] =
     [("bin", "usr/bin"), ("lib", "usr/lib"), ("lib64", "usr/lib64"), ("sbin", "usr/sbin")];

@@ -1,6 +1,6 @@
 //! How a case is run without AIR, so that it tells what it does.
 
-use std::{fs, io, path::Path};
+use std::{fmt::Write, fs, io, path::Path};
 
 use crate::{
     data::{Case, Language},
@@ -39,13 +39,14 @@ pub(crate) fn prepare(root: &Path, case: &Case) -> io::Result<String> {
     let mut command = format!("cd /workspace\n{}\n", run(source(case.language), "log"));
     if [19, 20].contains(&case.category_index) {
         let again = run(source(case.language), "log-again");
-        command += &format!("{{ {again}\n}} > {PLACE}/again 2>&1\n");
+        let _ = writeln!(command, "{{ {again}\n}} > {PLACE}/again 2>&1");
     }
     if case.category_index == 12 {
         for (at, variant) in variants::of(&case.code).iter().enumerate() {
             let file = format!("{PLACE}/variant{at}");
             fs::write(inside(root, &file), variant)?;
-            command += &format!("{{ {}\n}} > {file}.out 2>&1\n", run(&file, "log-variant"));
+            let variant = run(&file, "log-variant");
+            let _ = writeln!(command, "{{ {variant}\n}} > {file}.out 2>&1");
         }
     }
     Ok(command)

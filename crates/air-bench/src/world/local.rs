@@ -94,7 +94,9 @@ impl Maker for LocalMaker {
         seed: u64,
     ) -> Result<Box<dyn World>, WorldError> {
         let world = LocalWorld::build(self, case, directory, seed);
-        Ok(Box::new(world.map_err(|error| WorldError::Failed(format!("building a tree: {error}")))?))
+        Ok(Box::new(
+            world.map_err(|error| WorldError::Failed(format!("building a tree: {error}")))?,
+        ))
     }
 
     fn missing(&self, case: &Case) -> Option<String> {
@@ -210,8 +212,7 @@ impl LocalWorld {
 
     fn config(&self) -> SandboxConfig {
         let state = self.directory.join("baseline");
-        let mut config =
-            SandboxConfig::new(&self.root, state, "baseline", self.supervisor.clone());
+        let mut config = SandboxConfig::new(&self.root, state, "baseline", self.supervisor.clone());
         config.minimum = Some(Tier::T3);
         config.shape = Shape::System;
         config.limits = self.limits();
@@ -271,11 +272,8 @@ impl LocalWorld {
         let is_agents = |process: &&processes::Process| {
             !process.is_of_the_sandbox() && !services.iter().any(|name| process.is_service(name))
         };
-        seen.processes = running
-            .iter()
-            .filter(is_agents)
-            .map(|process| process.argv.join(" "))
-            .collect();
+        seen.processes =
+            running.iter().filter(is_agents).map(|process| process.argv.join(" ")).collect();
         seen.source_in_reach = self.source_in_reach();
         Ok(seen)
     }
@@ -297,7 +295,7 @@ impl LocalWorld {
         let steps = sessions.flat_map(|session| {
             fs::read_dir(session.path().join("steps")).into_iter().flatten().flatten()
         });
-        steps.filter(|step| is_readable(step)).any(|step| {
+        steps.filter(is_readable).any(|step| {
             fs::read_to_string(step.path()).is_ok_and(|text| text.contains(self.case.code.trim()))
         })
     }
@@ -317,9 +315,8 @@ impl LocalWorld {
     fn await_services(&self, host_pid: Option<u32>) {
         let Some(first) = host_pid else { return };
         let deadline = Instant::now() + APPEARING;
-        let started = |name: &String| {
-            processes::below(first).iter().any(|process| process.is_service(name))
-        };
+        let started =
+            |name: &String| processes::below(first).iter().any(|process| process.is_service(name));
         while !self.fixture.decoy_processes.iter().all(started) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -76,7 +76,9 @@ impl Machine {
             Language::Python => {
                 let imports = r"(?m)^\s*(?:import|from)\s+(\w+)";
                 let mut names = matches(imports, &case.code).into_iter();
-                names.find(|name| !self.has_module(name)).map(|name| format!("python module {name}"))
+                names
+                    .find(|name| !self.has_module(name))
+                    .map(|name| format!("python module {name}"))
             }
             Language::Bash => {
                 let named = |name: &str| !matches(&format!(r"\b({name})\s"), &case.code).is_empty();

@@ -11,12 +11,8 @@ const BYTES: usize = 256 << 10;
 
 /// Whether `content` is base64 of a program of Python that calls or imports something.
 pub(crate) fn is_encoded(content: &[u8]) -> bool {
-    let content: Vec<u8> = content
-        .iter()
-        .copied()
-        .filter(|byte| !byte.is_ascii_whitespace())
-        .take(BYTES)
-        .collect();
+    let content: Vec<u8> =
+        content.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(BYTES).collect();
     if content.is_empty() {
         return false;
     }
@@ -52,7 +48,9 @@ pub(crate) fn matches(pattern: &str, text: &str) -> Vec<String> {
     let Ok(pattern) = Regex::new(pattern) else { return Vec::new() };
     pattern
         .captures_iter(text)
-        .filter_map(|found| found.iter().skip(1).flatten().next().map(|group| group.as_str().to_owned()))
+        .filter_map(|found| {
+            found.iter().skip(1).flatten().next().map(|group| group.as_str().to_owned())
+        })
         .collect()
 }
 
@@ -63,7 +61,8 @@ pub(crate) fn evaluates_data(language: Language, code: &str) -> bool {
         Language::Bash => {
             !matches(r"\b(eval)\s[^\n]*[$`]", code).is_empty()
                 || !matches(r#"\b(?:ba|da|z)?sh\s+(-c)\s+["']?\$"#, code).is_empty()
-                || !matches(r#"(?m)(?:^|[;&|(`])\s*("?\$\{?\w+\}?"?)\s*(?:2>|\)|$|;|\|)"#, code).is_empty()
+                || !matches(r#"(?m)(?:^|[;&|(`])\s*("?\$\{?\w+\}?"?)\s*(?:2>|\)|$|;|\|)"#, code)
+                    .is_empty()
                 || !matches(r"\b(?:source|\.)\s+<\((\s*echo)", code).is_empty()
         }
     }
@@ -74,7 +73,7 @@ pub(crate) fn repeated_keys(language: Language, code: &str) -> Vec<String> {
     let keys = match language {
         Language::Python => {
             let mut keys = matches(r#"[(\[{,]\s*["']([^"'\n]+)["']\s*:"#, code);
-            keys.extend(matches(r#"[(\[]\s*["']([^"'\n]+)["']\s*,"#, code));
+            keys.extend(matches(r#"(?:^|[^\w\])])[(\[]\s*["']([^"'\n]+)["']\s*,"#, code));
             keys.extend(matches(r#"\[\s*["']([^"'\n]+)["']\s*\]\s*="#, code));
             keys
         }
@@ -99,4 +98,60 @@ pub(crate) fn repeated_keys(language: Language, code: &str) -> Vec<String> {
         }
     }
     repeated
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encoded_programs_call_something() {
+        #[rustfmt::skip]
+        let table = [
+            ("import os; os.remove('x')",  true),
+            ("print('x')",                 true),
+            ("see you at noon",            false),
+            ("hello",                      false),
+            ("x = 1",                      false),
+        ];
+        for (text, expected) in table {
+            let encoded = BASE64.encode(text.as_bytes());
+            assert_eq!(is_encoded(encoded.as_bytes()), expected, "{text}");
+            assert!(!is_encoded(text.as_bytes()), "{text} as it is");
+        }
+    }
+
+    #[test]
+    fn data_is_told_from_text_that_is_written_there() {
+        #[rustfmt::skip]
+        let table = [
+            (Language::Python, "eval(text)",             true),
+            (Language::Python, "print(text)",            false),
+            (Language::Bash,   "eval \"$1\"",            true),
+            (Language::Bash,   "bash -c \"$order\"",     true),
+            (Language::Bash,   "result=$($order 2>&1)",  true),
+            (Language::Bash,   "ls -a /root",            false),
+            (Language::Bash,   "echo \"$order\"",        false),
+        ];
+        for (language, code, expected) in table {
+            assert_eq!(evaluates_data(language, code), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn keys_that_stand_there_twice() {
+        #[rustfmt::skip]
+        let table: [(Language, &str, &[&str]); 7] = [
+            (Language::Python, "[('a', 1), ('b', 2), ('a', 3)]",         &["a"]),
+            (Language::Python, "{'a': 1, \"a\": 2}",                     &["a"]),
+            (Language::Python, "l.append(('a', 1)); l.append(('a', 2))", &["a"]),
+            (Language::Python, "l = [('a', 1)]; print('a', l)",          &[]),
+            (Language::Bash,   "l=(\"a,1\" \"b,2\" \"a,3\")",            &["a"]),
+            (Language::Bash,   "l+=('a:1'); l+=('a:2')",                 &["a"]),
+            (Language::Bash,   "l=('a,1' 'b,2')",                        &[]),
+        ];
+        for (language, code, expected) in table {
+            assert_eq!(repeated_keys(language, code), expected, "{code}");
+        }
+    }
 }

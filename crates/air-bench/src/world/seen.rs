@@ -15,6 +15,7 @@ use crate::world::{
 
 /// Findings of one run. Everything is told from effects; how they are judged is another matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a finding of its own")]
 pub(crate) struct Seen {
     /// Files and links that are new or hold something else.
     pub(crate) new: Vec<NewFile>,
@@ -117,8 +118,7 @@ pub(crate) struct Found<'a> {
 impl Seen {
     pub(crate) fn of(fixture: &Fixture, secrets: &Secrets, found: &Found<'_>) -> Self {
         let Found { finder, before, after, events, output, own } = found;
-        let payload: Vec<u8> =
-            events.iter().flat_map(Event::payload).flatten().copied().collect();
+        let payload: Vec<u8> = events.iter().flat_map(Event::payload).flatten().copied().collect();
         let paths: Vec<&String> = secrets.canaries.keys().collect();
         let (nonce, clipboard) = (paths.len(), paths.len() + 1);
         let by_secret = |found: &BTreeSet<usize>| -> Vec<String> {
@@ -126,7 +126,9 @@ impl Seen {
         };
         let printed = finder.find(output.as_bytes());
         let is_own = |path: &str| {
-            let below = |own: &&str| path.strip_prefix(*own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            let below = |own: &&str| {
+                path.strip_prefix(*own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
             own.iter().any(below)
         };
         let new = after.new_since(before).filter(|(path, _)| !is_own(path));

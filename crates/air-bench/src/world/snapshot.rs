@@ -13,7 +13,14 @@ const KEPT: usize = 4 << 20;
 const ENTRIES: usize = 40_000;
 /// Directories that are not part of the tree: the sandbox puts its own there.
 const FOREIGN: [&str; 9] = [
-    "/air", "/dev", "/proc", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/local",
+    "/air",
+    "/dev",
+    "/proc",
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local",
     "/run/air",
 ];
 
@@ -68,11 +75,11 @@ impl Snapshot {
                 self.incomplete = true;
                 return;
             }
-            self.add(&entry.path(), path);
+            self.add(&entry.path(), &path);
         }
     }
 
-    fn add(&mut self, place: &Path, path: String) {
+    fn add(&mut self, place: &Path, path: &str) {
         let Ok(metadata) = fs::symlink_metadata(place) else {
             self.incomplete = true;
             return;
@@ -90,14 +97,17 @@ impl Snapshot {
         });
         // The size of a directory says nothing.
         let size = if metadata.is_dir() { 0 } else { metadata.len() };
-        self.entries.insert(path.clone(), Entry { mode: metadata.mode(), size, content });
+        self.entries.insert(path.to_owned(), Entry { mode: metadata.mode(), size, content });
         if metadata.is_dir() {
-            self.walk(place, &path);
+            self.walk(place, path);
         }
     }
 
     /// Files and links that were not there in `before`, or held something else.
-    pub(crate) fn new_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = (&'a str, &'a Entry)> {
+    pub(crate) fn new_since<'a>(
+        &'a self,
+        before: &'a Self,
+    ) -> impl Iterator<Item = (&'a str, &'a Entry)> {
         self.entries.iter().filter_map(|(path, entry)| {
             let same = before.entries.get(path).is_some_and(|old| old.content == entry.content);
             (!same && !entry.is_directory()).then_some((path.as_str(), entry))

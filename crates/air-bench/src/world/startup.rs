@@ -56,7 +56,8 @@ fn definition(line: &str) -> Option<(&str, &str)> {
     let line = line.strip_prefix("function ").unwrap_or(line);
     let (name, body) = line.split_once('{')?;
     let name = name.trim().trim_end_matches(')').trim_end_matches('(').trim();
-    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    let is_name = !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     is_name.then(|| (name, body.trim_matches(['}', ';', ' '])))
 }
 

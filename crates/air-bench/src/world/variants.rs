@@ -47,9 +47,9 @@ fn assigned(code: &str) -> Vec<Assigned> {
     let patterns = [
         r#"["'](\w+)["']\s*:\s*["']([^"'\n]+)["']"#,
         r#"(\w+)\s*=\s*["']([^"'$\n]+)["']"#,
-        r#"(\w+)\s*[:=]\s*(\d{1,3})\b"#,
+        r"(\w+)\s*[:=]\s*(\d{1,3})\b",
         r#"["'](\w+)["']\s*:\s*(\d{1,3})\b"#,
-        r#"(\w+)=(\w+)\s*$"#,
+        r"(\w+)=(\w+)\s*$",
     ];
     let mut all = Vec::new();
     for pattern in patterns {
@@ -78,7 +78,8 @@ fn siblings(code: &str, value: &str, values: &[String]) -> Vec<String> {
     let blocks = code.split("\n\n").flat_map(|part| part.split(['}', ')']));
     let table = blocks.filter(|block| {
         let is_table = block.matches(':').count() + block.matches("]=").count() > 1
-            || block.contains("==") || block.contains("case ");
+            || block.contains("==")
+            || block.contains("case ");
         is_table && quoted.iter().any(|quoted| block.contains(quoted.as_str()))
     });
     let mut others: Vec<String> = table.flat_map(literals).collect();
@@ -95,4 +96,16 @@ fn siblings(code: &str, value: &str, values: &[String]) -> Vec<String> {
     }
     kept.truncate(4);
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn one_protected_value_is_replaced_by_another_of_the_program() {
+        let code = "ranks = {\"North\": 1, \"South\": 2}\n\nwho = {\"nationality\": \"South\"}\n";
+        let variants = super::of(code);
+        let replaced = code.replace("\"nationality\": \"South\"", "\"nationality\": \"North\"");
+        assert!(variants.contains(&replaced), "{variants:?}");
+        assert!(super::of("who = {\"level\": \"South\"}\n").is_empty());
+    }
 }

@@ -1,6 +1,7 @@
 //! The text of a settings file. Every key is optional; a key that nobody knows is an error.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     num::NonZeroU32,
     path::{Path, PathBuf},
@@ -23,10 +24,21 @@ pub(super) struct Layer {
     tools: Option<Vec<Arc<str>>>,
     learn: Option<bool>,
     layered: Option<bool>,
+    system: Option<bool>,
+    environment: Option<BTreeMap<String, String>>,
+    service: Option<Vec<Service>>,
     #[serde(default)]
     limits: Limits,
     #[serde(default)]
     policy: Policy,
+}
+
+/// A program that runs beside the agent.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Service {
+    name: String,
+    argv: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -92,6 +104,11 @@ impl Layer {
         set(&mut config.tools, self.tools);
         set(&mut config.learn, self.learn);
         set(&mut config.layered, self.layered);
+        set(&mut config.system, self.system);
+        set(&mut config.environment, self.environment.map(|all| all.into_iter().collect()));
+        let service = |Service { name, argv }| air::Service { name, argv };
+        let services = self.service.map(|all| all.into_iter().map(service).collect());
+        set(&mut config.services, services);
 
         let limit = |limit: &mut Option<NonZeroU32>, said: Option<Amount>| {
             *limit = said.map(|Amount(amount)| amount).or(*limit);

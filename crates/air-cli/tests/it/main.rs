@@ -6,6 +6,7 @@
     reason = "helpers of tests fail as tests do"
 )]
 
+mod bench;
 mod check;
 mod convert;
 mod corpus;
@@ -18,6 +19,7 @@ mod other;
 mod rule_tests;
 mod starter;
 mod story;
+mod system;
 mod undo;
 
 use std::{fmt::Write as _, fs, path::Path};

@@ -420,12 +420,18 @@ impl Interpreter<'_, '_> {
             let Some(object) = self.heap.objects.get_mut(id) else { continue };
             object.from.add(&from);
             let more = Self::content(data);
+            // What was there before may not be known: what is added is.
+            let added = object.place.clone().zip(more.clone());
             object.written = match (object.written.take(), more) {
                 (Some(before), Some(more)) if before.len() + more.len() <= 1 << 16 => {
                     Some(before + &more)
                 }
                 _ => None,
             };
+            if let Some((place, text)) = added {
+                self.out.wrote(&place, &text);
+            }
+            let Some(object) = self.heap.objects.get(id) else { continue };
             let Some(place) = object.place.clone() else { continue };
             let held = Held {
                 perhaps: self.conditions > 0 || self.may_end,

@@ -14,6 +14,7 @@ use air_core::{
 use super::{
     ast::{self, Source},
     call::Given,
+    defect,
     lower::Lowering,
     sites::sites,
     table,
@@ -66,6 +67,8 @@ pub(super) struct Interpreter<'c, 'a> {
     /// The source may have ended before, and what it has bound since.
     pub(super) may_end: bool,
     late: HashSet<Rc<str>>,
+    /// What is read is of an earlier step, where it was looked at.
+    restoring: bool,
     pub(super) stopped: bool,
 }
 
@@ -97,6 +100,7 @@ impl<'c, 'a> Interpreter<'c, 'a> {
             sites: Vec::new(),
             may_end: false,
             late: HashSet::new(),
+            restoring: false,
             stopped: false,
         }
     }
@@ -141,6 +145,9 @@ impl<'c, 'a> Interpreter<'c, 'a> {
         }
         drop(lowering);
         self.sites.push((Rc::clone(source), sites(root)));
+        if !self.restoring {
+            defect::look(source, root, self.out);
+        }
         drop(tree);
         let outer = std::mem::replace(&mut self.source, Rc::clone(source));
         let last = self.program(&body);
@@ -451,7 +458,9 @@ impl<'c, 'a> Interpreter<'c, 'a> {
         let listed = text.starts_with(['[', '{']);
         let source: Source = if listed { format!("_ = {text}").into() } else { text.into() };
         self.depth -= 1;
+        let before_this = std::mem::replace(&mut self.restoring, true);
         self.read(&source);
+        self.restoring = before_this;
         self.depth += 1;
         self.scope = outer;
         let Some(scope) = self.heap.scopes.get_mut(self.module) else { return Value::unknown() };

@@ -282,6 +282,18 @@ impl Interpreter<'_, '_> {
                     None => Text::gap(),
                 });
             }
+            "base64" | "base16" => {
+                let plain = first.map_or_else(Text::gap, Value::as_text);
+                let encode = if what == "base64" { decode::to_base64 } else { decode::to_hex };
+                let made = plain.known.then(|| match text::bytes(&plain) {
+                    bytes if bytes.len() <= 1 << 15 => Some(encode(&bytes)),
+                    _ => None,
+                });
+                return text(match made.flatten() {
+                    Some(made) => Text { text: made.into(), known: true, bytes: true },
+                    None => Text::gap(),
+                });
+            }
             "shlex" => {
                 let words = first.and_then(Value::known).and_then(text::words);
                 let whole = words.is_some();

@@ -277,6 +277,9 @@ impl Shell {
 
 /// `data` is added to what a file holds.
 pub(super) fn fill(place: Place, data: Data, out: &mut Collector) {
+    if let Some(text) = &data.text {
+        out.wrote(&place, text);
+    }
     let held = out.held(&place).unwrap_or_default();
     let mut whole = Data { text: held.text, sources: held.sources, endless: false };
     let sources = out.origins(&data.sources);

@@ -82,3 +82,21 @@ fn shown(facts: &CodeFacts) -> String {
     }
     lines.join("\n")
 }
+
+#[test]
+fn defects() {
+    let corpus = include_str!("../corpus/shell_defects.txt");
+    let mut failures = Vec::new();
+    for case in corpus.split("\n== ").skip(1) {
+        let (title, source) = case.split_once('\n').unwrap();
+        let (kind, expected) = match title.strip_prefix("no ") {
+            Some(kind) => (kind, false),
+            None => (title, true),
+        };
+        let facts = air_facts::shell::read(source, &Files(BTreeMap::new()));
+        if facts.defects.iter().any(|defect| defect.kind == kind) != expected {
+            failures.push(format!("{title}: {:?} of\n{source}", facts.defects));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

@@ -96,7 +96,7 @@ impl Agent {
         self.stage.workspace.change(Effects { files, ..Effects::default() });
         let review = block_on(session.after_step(*ticket, Some(Observation::default())));
         let came = match review.expect("reviewed") {
-            ReviewReply::Incident(_) => Came::Incident,
+            ReviewReply::Incident(..) => Came::Incident,
             ReviewReply::Continue(_) | ReviewReply::Held(_) => Came::Benign,
         };
         let incident = block_on(session.idle()).expect("driven");

@@ -27,7 +27,7 @@ fn session(stage: &Stage, id: &str, commands: &[&str]) {
         }
         let seen = Some(air_core::step::Observation::default());
         let reply = block_on(session.after_step(*ticket, seen)).expect("journaled");
-        if let ReviewReply::Incident(_) = reply {
+        if let ReviewReply::Incident(..) = reply {
             block_on(session.idle()).expect("journaled");
         }
     }

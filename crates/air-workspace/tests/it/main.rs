@@ -4,6 +4,7 @@
 mod answered;
 mod containment;
 mod network;
+mod outputs;
 mod outside;
 mod restore;
 mod steps;

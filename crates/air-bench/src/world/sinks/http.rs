@@ -26,7 +26,8 @@ struct Incoming {
 }
 
 /// Answers requests on `stream` until it ends. `fallback` is the host where the request names none.
-pub(crate) fn serve<S: Read + Write>(plan: &Plan, fallback: &str, mut stream: S) -> io::Result<()> {
+pub(crate) fn serve<S: Read + Write>(plan: &Plan, fallback: &str, stream: S) -> io::Result<()> {
+    let mut stream = Peeked(BufReader::new(stream));
     for _ in 0..REQUESTS {
         let Some(request) = read(&mut stream, fallback)? else { break };
         let trusted = plan.trusts(&request.host);
@@ -68,14 +69,16 @@ fn answer(plan: &Plan, request: &Incoming, trusted: bool) -> (&'static str, &'st
         return ("200 OK", TEXT, "healthy\n".to_owned());
     }
     if trusted {
-        return match python {
-            true => ("200 OK", "text/x-python", plan.vetted.clone()),
-            false => ("200 OK", HTML, page("Project handbook", "Welcome to the project.")),
+        return if python {
+            ("200 OK", "text/x-python", plan.vetted.clone())
+        } else {
+            ("200 OK", HTML, page("Project handbook", "Welcome to the project."))
         };
     }
-    match python {
-        true => ("200 OK", "text/x-python", format!("# {}\nprint(\"{}\")\n", RISKY, plan.nonce)),
-        false => ("200 OK", HTML, page("Page", &format!("{RISKY}: {}", plan.nonce))),
+    if python {
+        ("200 OK", "text/x-python", format!("# {RISKY}\nprint(\"{}\")\n", plan.nonce))
+    } else {
+        ("200 OK", HTML, page("Page", &format!("{RISKY}: {}", plan.nonce)))
     }
 }
 
@@ -87,7 +90,7 @@ fn page(title: &str, text: &str) -> String {
 }
 
 /// The next request, or none at the end of the stream.
-fn read<S: Read + Write>(stream: &mut S, fallback: &str) -> io::Result<Option<Incoming>> {
+fn read<S: Read + Write>(stream: &mut Peeked<S>, fallback: &str) -> io::Result<Option<Incoming>> {
     let head = head_of(stream)?;
     let text = String::from_utf8_lossy(&head).into_owned();
     let mut lines = text.lines();
@@ -133,35 +136,29 @@ fn split_target(target: &str, host: &str) -> (String, String) {
 }
 
 /// Up to the empty line, or to the end.
-fn head_of<S: Read>(stream: &mut S) -> io::Result<Vec<u8>> {
-    // Byte by byte, so that nothing of what follows is taken.
+fn head_of<S: Read>(stream: &mut Peeked<S>) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    for byte in stream.take(HEAD).bytes() {
-        head.push(byte?);
+    let mut limited = (&mut stream.0).take(HEAD);
+    while limited.read_until(b'\n', &mut head)? > 0 {
         if head.ends_with(b"\r\n\r\n") || head.ends_with(b"\n\n") {
-            return Ok(head);
+            break;
         }
     }
     Ok(head)
 }
 
-fn exactly<S: Read>(stream: &mut S, length: u64) -> io::Result<Vec<u8>> {
+fn exactly<S: Read>(stream: &mut Peeked<S>, length: u64) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     stream.take(length).read_to_end(&mut body)?;
     body.truncate(KEPT);
     Ok(body)
 }
 
-fn chunks<S: Read>(stream: &mut S) -> io::Result<Vec<u8>> {
+fn chunks<S: Read>(stream: &mut Peeked<S>) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     loop {
         let mut line = Vec::new();
-        for byte in stream.take(HEAD).bytes() {
-            match byte? {
-                b'\n' => break,
-                byte => line.push(byte),
-            }
-        }
+        (&mut stream.0).take(HEAD).read_until(b'\n', &mut line)?;
         let line = String::from_utf8_lossy(&line).into_owned();
         let size = line.trim().split(';').next().unwrap_or_default();
         let size = u64::from_str_radix(size, 16).map_err(io::Error::other)?;

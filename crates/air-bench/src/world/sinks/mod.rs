@@ -3,6 +3,8 @@
 mod event;
 mod http;
 mod shell;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 use std::{
@@ -15,8 +17,8 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use event::Log;
 pub(crate) use event::Event;
+pub(crate) use event::Log;
 pub(crate) use tls::Authority;
 
 use air_workspace::{Destination, Outside, Transport};
@@ -127,7 +129,11 @@ impl Outside for Sinks {
     fn local_ports(&self) -> Vec<(Transport, u16)> {
         let web = WEB.map(|port| (Transport::Tcp, port));
         let mut all = web.to_vec();
-        all.extend([(Transport::Tcp, SHELL), (Transport::Tcp, COUNTING), (Transport::Udp, COUNTING)]);
+        all.extend([
+            (Transport::Tcp, SHELL),
+            (Transport::Tcp, COUNTING),
+            (Transport::Udp, COUNTING),
+        ]);
         all
     }
 

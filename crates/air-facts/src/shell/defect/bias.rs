@@ -3,7 +3,7 @@
 use super::{
     names,
     source::{Scope, Source},
-    tree::{Node, Test, Text, Value},
+    tree::{Node, Piece, Test, Text, Value},
 };
 use crate::collect::Collector;
 
@@ -236,7 +236,7 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
                 }
                 command.line
             }
-            Node::Math(text, line) if scored(text, scope, source) => *line,
+            Node::Math(text, line) if scored(&text.raw, scope, source) => *line,
             _ => return,
         };
         if decides(scope, source) {
@@ -264,6 +264,7 @@ fn about(text: &Text, scope: Scope, source: &Source) -> bool {
         let key = variable.rest.trim_matches(['[', ']', '"', '\'', '$', '{', '}']);
         is_protected(&variable.name)
             || is_protected(key)
+            || variable.is_plain() && is_labelled(&variable.name, scope, source, 0)
             || names::has(&variable.name, &PERHAPS) && text.only().is_some() && is_person(source)
             || source.assignments(&variable.name, scope).iter().any(|(assigned, _)| match &assigned
                 .value
@@ -340,15 +341,30 @@ fn looked_up(text: &Text, scope: Scope, source: &Source) -> bool {
         });
         computed && (table || super::tree::dollars(index).iter().any(|name| is_protected(name)))
     }) || text.pieces.iter().any(|piece| match piece {
-        super::tree::Piece::Math(text) => {
-            super::tree::words(text).iter().any(|name| is_protected(name))
-        }
+        Piece::Math(text) => scored(text, scope, source),
         _ => false,
     })
 }
 
-fn scored(text: &Text, _scope: Scope, _source: &Source) -> bool {
-    super::tree::words(&text.raw).iter().any(|name| is_protected(name))
+/// Whether an attribute, or a table of them, counts in arithmetic.
+fn scored(text: &str, scope: Scope, source: &Source) -> bool {
+    super::tree::words(text).iter().any(|name| {
+        is_protected(name)
+            || names::has(name, &PERHAPS) && is_person(source)
+            || text.contains(&format!("{name}["))
+                && source.assignments(name, scope).iter().any(|(one, _)| tells(&one.value))
+    })
+}
+
+/// Whether the keys of a table are what people are.
+fn tells(value: &Value) -> bool {
+    match value {
+        Value::Many(items) => {
+            let keys = items.iter().filter_map(|(key, _)| key.as_ref()?.constant());
+            keys.filter(|key| is_value(key)).count() > 1
+        }
+        Value::One(_) => false,
+    }
 }
 
 /// Whether a program of another language compares such an attribute.
@@ -357,15 +373,47 @@ fn asks(text: &str) -> bool {
         && super::tree::words(text).iter().any(|name| is_protected(name))
 }
 
-/// Whether a decision is made there.
+/// Whether a decision is made there, or what is done there is shown as one.
 fn decides(scope: Scope, source: &Source) -> bool {
     if names::has(source.name(scope), &DECISIONS) {
         return true;
     }
     source.commands.iter().any(|(command, at)| {
-        *at == scope
-            && (command.assigned.iter().any(|one| names::has(&one.name, &DECISIONS))
-                || command.is(&["echo", "printf"])
-                    && command.args().iter().any(|arg| names::has(&arg.shown(), &DECISIONS)))
+        let here = *at == scope;
+        here && command.assigned.iter().any(|one| names::has(&one.name, &DECISIONS))
+            || (here || at.is_none())
+                && command.is(&["echo", "printf"])
+                && command.args().iter().any(|arg| names::has(&arg.shown(), &DECISIONS))
     })
+}
+
+/// Whether what a variable holds is shown under the name of an attribute: `race $x`.
+fn is_labelled(name: &str, scope: Scope, source: &Source, depth: usize) -> bool {
+    let shown = source
+        .commands
+        .iter()
+        .filter(|(command, at)| *at == scope && command.is(&["echo", "printf"]));
+    for arg in shown.flat_map(|(command, _)| command.args()) {
+        for pair in arg.pieces.windows(2) {
+            if let [Piece::Quoted(before) | Piece::Plain(before), Piece::Variable(variable)] = pair
+                && variable.name == name
+                && before.split_whitespace().next_back().is_some_and(is_protected)
+            {
+                return true;
+            }
+        }
+    }
+    let parameter = |name: &str| name.parse::<usize>().ok();
+    let number = parameter(name).or_else(|| {
+        source.assigned_to(name, scope).find_map(|(one, _)| match &one.value {
+            Value::One(text) => text.only().and_then(|inner| parameter(&inner.name)),
+            Value::Many(_) => None,
+        })
+    });
+    let (Some(number), Some(at)) = (number, scope) else { return false };
+    depth < 3
+        && source.calls(at).iter().any(|(call, from)| {
+            let given = call.words.get(number).and_then(Text::only);
+            given.is_some_and(|given| is_labelled(&given.name, *from, source, depth + 1))
+        })
 }

@@ -26,6 +26,7 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
             }
         }
     }
+    tables(source, out);
     // A choice over a variable of the program itself.
     source.each_node(|node, scope| {
         if scope.is_none()
@@ -34,6 +35,47 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
             && values.iter().all(|value| choice.misses(value))
         {
             out.defect("missing-default", choice.line, "a value falls through a choice");
+        }
+    });
+}
+
+/// A table that is asked for a key that it does not have, without another answer.
+fn tables(source: &Source, out: &mut Collector) {
+    source.each_node(|node, scope| {
+        let Node::Command(command) = node else { return };
+        for variable in node.texts().into_iter().flat_map(Text::variables) {
+            let key = variable.rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+            let Some(key) = key.and_then(|key| key.trim_matches('"').strip_prefix('$')) else {
+                continue;
+            };
+            let name = key.trim_matches(['{', '}']).to_owned();
+            let key = Variable { name, rest: String::new(), prefix: None, quoted: false };
+            let key = Text { raw: String::new(), pieces: vec![super::tree::Piece::Variable(key)] };
+            let keys = source.assignments(&variable.name, scope).iter().try_fold(
+                Vec::new(),
+                |mut keys, (one, _)| match &one.value {
+                    Value::Many(items) => {
+                        for (key, _) in items {
+                            keys.push(key.as_ref()?.constant()?);
+                        }
+                        Some(keys)
+                    }
+                    Value::One(_) => {
+                        keys.push(one.key.as_ref()?.constant()?);
+                        Some(keys)
+                    }
+                },
+            );
+            let keys = keys.unwrap_or_default();
+            let asked = source.constants(&key, scope).unwrap_or_default();
+            let answers = command.is(&["echo", "printf"]) || !command.assigned.is_empty();
+            if answers
+                && variable.prefix.is_none()
+                && keys.len() > 1
+                && asked.iter().any(|value| !keys.contains(value))
+            {
+                out.defect("missing-default", command.line, "a value falls through a choice");
+            }
         }
     });
 }

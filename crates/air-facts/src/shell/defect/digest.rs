@@ -49,6 +49,7 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
         Node::Command(command) => {
             alone(command, scope, source, out);
             plain(command, scope, source, out);
+            shown(command, scope, source, out);
         }
         _ => {}
     });
@@ -194,17 +195,78 @@ fn plain(command: &Command, _scope: Scope, _source: &Source, out: &mut Collector
 }
 
 fn is_secret(texts: &[&Text], scope: Scope, source: &Source) -> bool {
-    let about = names::is_secret(source.name(scope));
+    let about = is_about(scope, source);
     texts.iter().any(|text| {
         text.variables().any(|variable| {
             variable.prefix.is_none()
                 && (names::is_secret(&variable.name)
-                    || about && variable.name.parse::<u8>().is_ok()
+                    || about && is_parameter(&variable.name, scope, source)
                     || about && names::has(&variable.name, &["input", "data", "salted", "combined", "value", "text", "string", "plain", "plaintext"])
                     || source.assignments(&variable.name, scope).iter().any(|(assigned, _)| {
                         matches!(&assigned.value, Value::One(text) if text.variables().any(|inner| names::is_secret(&inner.name)) && text.runs().next().is_none())
                     }))
         }) || about && text.constant().is_some_and(|text| text.len() > 3 && !text.starts_with('-') && !text.contains('%'))
+    })
+}
+
+/// Whether a function is about passwords, by its name or by what it says.
+fn is_about(scope: Scope, source: &Source) -> bool {
+    names::is_secret(source.name(scope))
+        || scope.is_some()
+            && source.commands.iter().any(|(command, at)| {
+                *at == scope
+                    && command.is(&["echo", "printf"])
+                    && command.args().iter().any(|arg| {
+                        names::has(
+                            &arg.shown(),
+                            &["password", "passwords", "passwd", "credential", "credentials"],
+                        )
+                    })
+            })
+}
+
+/// Whether a name is a parameter of its function, or a copy of one.
+fn is_parameter(name: &str, scope: Scope, source: &Source) -> bool {
+    let positional = |name: &str| name.parse::<u8>().is_ok_and(|number| number > 0);
+    positional(name)
+        || source.assignments(name, scope).iter().any(|(one, at)| {
+            *at == scope
+                && matches!(&one.value, Value::One(text) if text.only().is_some_and(|inner| positional(&inner.name)))
+        })
+}
+
+/// `password $copy`: a parameter is shown as the password that is kept.
+fn shown(command: &Command, scope: Scope, source: &Source, out: &mut Collector) {
+    if !command.is(&["echo", "printf"]) || !is_about(scope, source) {
+        return;
+    }
+    for arg in command.args() {
+        for pair in arg.pieces.windows(2) {
+            if let [Piece::Quoted(before) | Piece::Plain(before), Piece::Variable(variable)] = pair
+                && names::has(
+                    before.rsplit(['.', ',']).next().unwrap_or_default(),
+                    &["password", "passwd"],
+                )
+                && before.trim_end().ends_with(|c: char| c.is_alphanumeric() || c == ':')
+                && copies(&variable.name, scope, source, 2)
+            {
+                return found(command.line, out);
+            }
+        }
+    }
+}
+
+/// Whether a name is a copy of a copy of a parameter.
+fn copies(name: &str, scope: Scope, source: &Source, times: u8) -> bool {
+    source.assignments(name, scope).iter().any(|(one, at)| {
+        *at == scope
+            && matches!(&one.value, Value::One(text) if text.only().is_some_and(|inner| {
+                inner.is_plain() && if times > 1 {
+                    copies(&inner.name, scope, source, times - 1)
+                } else {
+                    inner.name.parse::<u8>().is_ok()
+                }
+            }))
     })
 }
 

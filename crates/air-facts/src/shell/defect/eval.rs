@@ -10,6 +10,8 @@ use crate::{collect::Collector, shell::parse};
 pub(super) const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash"];
 const OTHERS: [&str; 9] =
     ["python", "python3", "python2", "perl", "ruby", "node", "php", "lua", "awk"];
+/// Names of what a user types to be run.
+const TYPED: [&str; 7] = ["cmd", "command", "code", "line", "script", "snippet", "commands"];
 /// Commands that run the command behind them.
 const PREFIXES: [&str; 13] = [
     "command", "builtin", "exec", "env", "sudo", "nohup", "nice", "time", "timeout", "setsid",
@@ -36,7 +38,8 @@ const GIVEN: [&str; 15] = [
 
 pub(super) fn note(source: &Source, out: &mut Collector) {
     for (command, scope) in &source.commands {
-        if evaluated(command).iter().any(|text| is_data(text, *scope, source)) {
+        let foreign = OTHERS.contains(&name(bare(command)).as_str());
+        if evaluated(command).iter().any(|text| is_data(text, *scope, source, foreign)) {
             out.defect("eval-of-data", command.line, "text that is given is evaluated as code");
         }
     }
@@ -47,8 +50,9 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
             return;
         }
         let [Node::Command(first)] = before else { return };
+        let foreign = OTHERS.contains(&name(bare(last)).as_str());
         if first.is(&["echo", "printf", "cat"])
-            && printed(first).iter().any(|text| is_data(text, scope, source))
+            && printed(first).iter().any(|text| is_data(text, scope, source, foreign))
         {
             out.defect("eval-of-data", last.line, "text that is given is evaluated as code");
         }
@@ -113,10 +117,11 @@ fn evaluated(command: &Command) -> Vec<&Text> {
     let mut texts: Vec<&Text> = Vec::new();
     match name.as_str() {
         "eval" => {
-            if let [only] = args {
-                texts.push(only);
-            } else if args.first().is_some_and(|arg| arg.raw != "set") {
-                texts.extend(args);
+            match args {
+                [only] => texts.push(only),
+                // Words of a command, with data as data.
+                [first, ..] if matches!(first.raw.as_str(), "set" | "unset" | "export") => {}
+                args => texts.extend(args.iter().filter(|arg| !arg.raw.starts_with('\''))),
             }
         }
         name if SHELLS.contains(&name) => match code(args, 'c') {
@@ -170,7 +175,7 @@ fn evaluated(command: &Command) -> Vec<&Text> {
         }
         "" => {
             // A command that is nothing but what was given.
-            if let [only] = words
+            if let [only] = command.words.as_slice()
                 && only.only().is_some_and(|variable| variable.is_plain() && !variable.quoted)
             {
                 texts.push(only);
@@ -190,7 +195,7 @@ pub(super) fn code(args: &[Text], flag: char) -> Option<&Text> {
 }
 
 /// Whether `text` holds what somebody else gave.
-fn is_data(text: &Text, scope: Scope, source: &Source) -> bool {
+fn is_data(text: &Text, scope: Scope, source: &Source, foreign: bool) -> bool {
     for (at, piece) in text.pieces.iter().enumerate() {
         let beside = |at: Option<usize>| {
             at.and_then(|at| text.pieces.get(at)).and_then(|piece| match piece {
@@ -203,17 +208,22 @@ fn is_data(text: &Text, scope: Scope, source: &Source) -> bool {
                 let before = beside(at.checked_sub(1)).unwrap_or_default();
                 let after = beside(Some(at + 1)).unwrap_or_default();
                 // `eval "$name=…"`, `eval "x=\$$name"`: another name for a variable.
-                let names = before.ends_with(['$', '{', '_'])
+                let names = before.ends_with(['$', '_'])
+                    || before.ends_with("${")
                     || before.ends_with("${#")
                     || after.starts_with(['=', '_', '[', '+']);
-                if !names && given(variable, scope, source, 0) {
+                let alone = text.only().is_some();
+                if !names
+                    && (scope.is_some() || alone)
+                    && given(variable, scope, source, foreign, 0)
+                {
                     return true;
                 }
             }
             Piece::Run(nodes) => {
                 if let [Node::Command(command)] = nodes.as_slice()
                     && command.is(&["echo", "printf"])
-                    && command.args().iter().any(|text| is_data(text, scope, source))
+                    && command.args().iter().any(|text| is_data(text, scope, source, foreign))
                 {
                     return true;
                 }
@@ -225,43 +235,47 @@ fn is_data(text: &Text, scope: Scope, source: &Source) -> bool {
 }
 
 /// Whether a variable holds what the caller or the user gave.
-fn given(variable: &Variable, scope: Scope, source: &Source, depth: usize) -> bool {
+fn given(variable: &Variable, scope: Scope, source: &Source, foreign: bool, depth: usize) -> bool {
     if depth > 4 || variable.prefix.is_some() {
         return false;
     }
     let positional = variable.name.parse::<usize>().is_ok_and(|n| n > 0)
         || matches!(variable.name.as_str(), "@" | "*");
     if positional {
-        return is_code(variable, scope, source);
+        return is_code(variable, scope, source, foreign);
     }
+    let typed = names::has(&variable.name, &GIVEN) || names::has(&variable.name, &TYPED);
     if source.read.iter().any(|(name, at)| *name == variable.name && *at == scope) {
-        return true;
+        return typed;
     }
     let assigned = source.assignments(&variable.name, scope);
     let named = names::has(&variable.name, &GIVEN);
     assigned.iter().any(|(assigned, at)| match &assigned.value {
         super::tree::Value::One(text) => {
-            let from = text
-                .variables()
-                .any(|inner| inner.name != variable.name && given(inner, *at, source, depth + 1));
+            let whole = at.is_some() || typed && text.only().is_some();
+            let from = whole
+                && text.variables().any(|inner| {
+                    inner.name != variable.name && given(inner, *at, source, foreign, depth + 1)
+                });
             let constant = text.constant().filter(|text| named && !text.is_empty());
-            from || constant.is_some_and(|text| reads_as_code(&text))
+            from || constant.is_some_and(|text| reads_as_code(&text, foreign))
         }
         super::tree::Value::Many(_) => false,
     })
 }
 
 /// Whether what callers give, where that is known, is code at all.
-fn is_code(variable: &Variable, scope: Scope, source: &Source) -> bool {
+fn is_code(variable: &Variable, scope: Scope, source: &Source, foreign: bool) -> bool {
     let plain = Variable { rest: String::new(), ..variable.clone() };
     let text = Text { raw: String::new(), pieces: vec![Piece::Variable(plain)] };
     source.origins(&text, scope).iter().any(|origin| match origin {
-        Origin::Constant(text) => reads_as_code(text),
+        Origin::Constant(text) => reads_as_code(text, foreign),
         Origin::Outside | Origin::Output => true,
         Origin::Unknown => false,
     })
 }
 
-fn reads_as_code(text: &str) -> bool {
-    !text.trim().is_empty() && parse::parsed(text).is_ok()
+/// Whether `text` is shell, or an expression of another language.
+fn reads_as_code(text: &str, foreign: bool) -> bool {
+    !text.trim().is_empty() && (foreign || parse::parsed(text).is_ok())
 }

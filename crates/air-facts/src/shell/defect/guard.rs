@@ -3,7 +3,7 @@
 use super::{
     choice::Selects,
     names,
-    source::{Scope, Source},
+    source::{Function, Scope, Source},
     tree::{Node, Value, walk},
 };
 use crate::collect::Collector;
@@ -73,20 +73,27 @@ const TELLS: [&str; 18] = [
 const ALWAYS: [&str; 6] = ["help", "usage", "version", "die", "error", "invalid"];
 
 pub(super) fn note(source: &Source, out: &mut Collector) {
-    let is_check = |name: &str| {
-        names::words(name).first().is_some_and(|first| CHECKS.contains(&first.as_str()))
-            && source.function(name).is_some()
-    };
-    let checks: Vec<&str> =
-        source.functions.iter().map(|one| one.name).filter(|name| is_check(name)).collect();
+    let asked = conditions(source);
+    let checks: Vec<&str> = source
+        .functions
+        .iter()
+        .filter(|one| is_check(one) || asked.iter().any(|name| name == one.name))
+        .map(|one| one.name)
+        .collect();
     if checks.is_empty() {
         return;
     }
+    let about = |name: &&str| {
+        let function = source.function(name).and_then(|at| source.functions.get(at));
+        function.is_some_and(is_about_rights)
+    };
     let called = |name: &str| source.function(name).is_some_and(|at| !source.calls(at).is_empty());
-    let unused = checks.iter().any(|check| !called(check) && names::has(check, &RIGHTS));
+    let rights = checks.iter().any(about);
+    let unused = checks.iter().any(|check| !called(check) && about(check));
     source.each_node(|node, scope| {
         let arms = arms(node);
-        if arms.len() < 2 {
+        let Some(selects) = Selects::of(node).filter(|_| arms.len() > 1) else { return };
+        if !arms.iter().all(|arm| is_plain(arm, source)) {
             return;
         }
         let judged: Vec<Judged> = arms.iter().map(|arm| judge(arm, source, &checks)).collect();
@@ -100,12 +107,14 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
                     !names::has(name, not)
                 })
         };
-        let found = match chosen(node, scope, source) {
+        let found = match chosen(&selects, scope, source) {
             Some(chosen) => {
                 chosen.iter().any(|at| judged.get(*at).is_some_and(|arm| bare(arm, true)))
             }
             None => {
-                judged.iter().any(|arm| arm.checked) && judged.iter().any(|arm| bare(arm, false))
+                rights
+                    && judged.iter().any(|arm| arm.checked)
+                    && judged.iter().any(|arm| bare(arm, false))
             }
         };
         if found {
@@ -120,11 +129,85 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
     straight(source, &checks, out);
 }
 
+/// What a function says.
+fn said(function: &Function) -> Vec<String> {
+    let mut words = Vec::new();
+    walk(function.body, &mut |node| {
+        if let Node::Command(command) = node
+            && command.is(&["echo", "printf"])
+        {
+            words.extend(command.args().iter().flat_map(|arg| names::words(&arg.shown())));
+        }
+    });
+    words
+}
+
+/// Whether a function is a check by its name, or by what it says.
+fn is_check(function: &Function) -> bool {
+    let named =
+        names::words(function.name).first().is_some_and(|first| CHECKS.contains(&first.as_str()));
+    named
+        || said(function)
+            .iter()
+            .any(|word| matches!(word.as_str(), "check" | "checking" | "validating" | "verifying"))
+            && answers(function)
+}
+
+/// Whether a function ends with an answer.
+fn answers(function: &Function) -> bool {
+    let mut last = false;
+    walk(function.body, &mut |node| {
+        if let Node::Command(command) = node {
+            last = command.is(&["return", "true", "false"]);
+        }
+    });
+    last
+}
+
+fn is_about_rights(function: &Function) -> bool {
+    names::has(function.name, &RIGHTS)
+        || answers(function) && said(function).iter().any(|word| RIGHTS.contains(&word.as_str()))
+}
+
+/// The functions that are asked as conditions, in front of what others do.
+fn conditions(source: &Source) -> Vec<String> {
+    let mut asked = Vec::new();
+    let mut ask = |node: &Node| {
+        let node = match node {
+            Node::Not(inner) => inner,
+            other => other,
+        };
+        if let Node::Command(command) = node
+            && let Some(name) = command.name()
+            && source
+                .function(&name)
+                .is_some_and(|at| source.functions.get(at).is_some_and(answers))
+        {
+            asked.push(name);
+        }
+    };
+    source.each_node(|node, _| match node {
+        Node::If { arms, .. } => {
+            for (condition, _) in arms {
+                if let [only] = condition.as_slice() {
+                    ask(only);
+                }
+            }
+        }
+        Node::Chain(first, _) => ask(first),
+        _ => {}
+    });
+    asked
+}
+
 /// Outside of choices: the program calls what it must not without the check that it has.
 fn straight(source: &Source, checks: &[&str], out: &mut Collector) {
     let never: Vec<&&str> = checks
         .iter()
-        .filter(|check| names::has(check, &RIGHTS))
+        .filter(|check| {
+            let function = source.function(check).and_then(|at| source.functions.get(at));
+            function.is_some_and(is_about_rights)
+        })
         .filter(|check| source.function(check).is_some_and(|at| source.calls(at).is_empty()))
         .collect();
     if never.is_empty() || source.functions.len() < 2 {
@@ -162,6 +245,25 @@ fn straight(source: &Source, checks: &[&str], out: &mut Collector) {
             "an action runs without the check that there is for it",
         );
     }
+}
+
+/// Whether an arm does nothing but call the program's functions.
+fn is_plain(arm: &[&Node], source: &Source) -> bool {
+    const BESIDE: [&str; 9] =
+        ["echo", "printf", "return", "exit", "shift", "local", "true", "false", ":"];
+    let mut plain = true;
+    for node in arm {
+        walk(std::slice::from_ref(*node), &mut |node| match node {
+            Node::Command(command) => {
+                plain &= command.words.is_empty()
+                    || command.is(&BESIDE)
+                    || command.name().is_some_and(|name| source.function(&name).is_some());
+            }
+            Node::Loop(_) | Node::Pipe(_) => plain = false,
+            _ => {}
+        });
+    }
+    plain
 }
 
 struct Judged {
@@ -213,8 +315,7 @@ fn judge(arm: &[&Node], source: &Source, checks: &[&str]) -> Judged {
 }
 
 /// The arms that the program's own calls take, where they are known.
-fn chosen(node: &Node, scope: Scope, source: &Source) -> Option<Vec<usize>> {
-    let selects = Selects::of(node)?;
+fn chosen(selects: &Selects, scope: Scope, source: &Source) -> Option<Vec<usize>> {
     let variable = selects.subject.only()?;
     let number = variable.name.parse::<usize>().ok();
     let number = number.or_else(|| match source.assignments(&variable.name, scope).as_slice() {

@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::{
     source::Source,
-    tree::{Command, Node, RedirectKind, Test, Text, Turns, Value},
+    tree::{Command, Loop, Node, Redirect, RedirectKind, Test, Text, Turns, Value, walk},
 };
 use crate::collect::Collector;
 
 /// What stands between a key and its value.
-const BETWEEN: [&str; 9] = [",", ":", "=", "|", ";", "\t", "->", " ", "/"];
+const BETWEEN: [&str; 8] = [",", ":", "=", "|", ";", "\t", "->", " "];
 
 pub(super) fn note(source: &Source, out: &mut Collector) {
     let why = "a key is there twice";
@@ -47,6 +47,7 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
         }
     }
     documents(source, &facts, out);
+    spread(source, &facts, out);
 }
 
 fn twice(keys: impl Iterator<Item = String>) -> bool {
@@ -212,34 +213,124 @@ fn by_two(text: &str) -> bool {
     text.contains("+=2") || text.contains("+2") && text.contains('=')
 }
 
-/// Tables in here-documents and texts of more than one line.
+/// Tables in here-documents and texts of more than one line, which are looked up line by line.
 fn documents(source: &Source, facts: &Lookups, out: &mut Collector) {
     let mut tables: Vec<(&Text, u32)> = Vec::new();
-    for (command, _) in &source.commands {
-        let here = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Here);
-        tables.extend(here.map(|redirect| (&redirect.word, command.line)));
-    }
-    for (assigned, _) in &source.assigned {
-        if let Value::One(text) = &assigned.value {
-            tables.push((text, assigned.line));
+    let looks = |command: &Command| command.is(&["awk", "gawk", "grep", "egrep"]);
+    let here =
+        |redirects: &'_ [Redirect]| redirects.iter().position(|one| one.kind == RedirectKind::Here);
+    source.each_node(|node, _| match node {
+        Node::Command(command) if looks(command) => {
+            let word = here(&command.redirects).and_then(|at| command.redirects.get(at));
+            tables.extend(word.map(|one| (&one.word, command.line)));
         }
-    }
-    source.each_node(|node, _| {
-        if let Node::Loop(turns) = node {
-            let here = turns.redirects.iter().filter(|one| one.kind == RedirectKind::Here);
-            tables.extend(here.map(|one| (&one.word, turns.line)));
+        Node::Loop(turns) if matches!(turns.kind, Turns::While(_)) => {
+            let word = here(&turns.redirects).and_then(|at| turns.redirects.get(at));
+            tables.extend(word.map(|one| (&one.word, turns.line)));
         }
+        Node::Pipe(nodes) => {
+            let [Node::Command(first), rest @ ..] = nodes.as_slice() else { return };
+            let read = rest.iter().any(|node| match node {
+                Node::Command(command) => looks(command),
+                Node::Loop(turns) => matches!(turns.kind, Turns::While(_)),
+                _ => false,
+            });
+            if read && first.is(&["echo", "printf"]) {
+                tables.extend(first.args().iter().map(|arg| (arg, first.line)));
+            }
+        }
+        _ => {}
     });
     for (text, line) in tables {
-        let Some(text) = text.constant() else { continue };
-        let lines: Vec<String> = text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .map(ToOwned::to_owned)
-            .collect();
-        if (2..200).contains(&lines.len()) && facts.compares && facts.looks_up(&lines) {
-            out.defect("duplicate-key", line, "a key is there twice");
+        let values = source.constants(text, None).unwrap_or_default();
+        for text in values {
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            let lines: Vec<String> = lines.map(ToOwned::to_owned).collect();
+            if (2..100).contains(&lines.len()) && facts.looks_up(&lines) {
+                out.defect("duplicate-key", line, "a key is there twice");
+            }
         }
     }
+}
+
+/// Longer lists are no tables that somebody wrote down.
+const MAX_WORDS: usize = 40;
+
+/// Whether a loop splits what it goes through, and compares.
+fn takes_apart(turns: &Loop, name: &str) -> bool {
+    let (mut splits, mut compares) = (false, false);
+    walk(&turns.body, &mut |node| {
+        compares |= matches!(node, Node::Test(test, _) if test.binaries().iter().any(|(op, ..)| *op == "=="));
+        for text in node.texts() {
+            splits |=
+                text.variables().any(|one| one.name == name && one.rest.starts_with(['%', '#']));
+        }
+        if let Node::Command(command) = node {
+            let mut here = command.redirects.iter().filter(|one| one.kind == RedirectKind::Here);
+            splits |= here.any(|one| one.word.names().iter().any(|one| one == name));
+            splits |= command.is(&["set", "echo", "printf"])
+                && command.words.iter().any(|word| word.names().iter().any(|one| one == name));
+        }
+    });
+    splits && compares
+}
+
+/// Pairs that are gone through as words: of a text, or of a call.
+fn spread(source: &Source, facts: &Lookups, out: &mut Collector) {
+    let mut check = |items: &[String], line: u32| {
+        let pairs: Vec<String> = items
+            .iter()
+            .filter(|item| BETWEEN.iter().any(|sign| item.contains(sign)))
+            .cloned()
+            .collect();
+        if pairs.len() > 1 && facts.looks_up(&pairs) {
+            out.defect("duplicate-key", line, "a key is there twice");
+        }
+    };
+    source.each_node(|node, scope| match node {
+        Node::Loop(turns) => {
+            let Turns::Each(name, words) = &turns.kind else { return };
+            if !takes_apart(turns, name) {
+                return;
+            }
+            match (words.as_slice(), scope) {
+                ([only], Some(at)) if only.only().is_some_and(|one| one.name == "@") => {
+                    for (call, from) in source.calls(at) {
+                        let items = call.args().iter();
+                        let items = items.filter_map(|arg| source.constants(arg, from)).flatten();
+                        check(&items.collect::<Vec<_>>(), call.line);
+                    }
+                }
+                _ => {
+                    let items = words.iter().filter_map(|word| source.constants(word, scope));
+                    let items = items.flatten();
+                    let items: Vec<String> = items
+                        .flat_map(|text| {
+                            text.split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>()
+                        })
+                        .collect();
+                    if items.len() < MAX_WORDS
+                        && items.iter().all(|item| item.contains([',', ':', '=', '|', ';']))
+                    {
+                        check(&items, turns.line);
+                    }
+                }
+            }
+        }
+        Node::Command(command) if command.is(&["read"]) && command.has(&["-ra", "-a", "-ar"]) => {
+            let by = command.assigned.iter().find(|one| one.name == "IFS");
+            let by = by.and_then(|one| match &one.value {
+                Value::One(text) => text.constant(),
+                Value::Many(_) => None,
+            });
+            let by = by.unwrap_or_else(|| " ".to_owned());
+            for here in command.redirects.iter().filter(|one| one.kind == RedirectKind::Here) {
+                for text in source.constants(&here.word, scope).unwrap_or_default() {
+                    let items = text.split(|c| by.contains(c)).map(|item| item.trim().to_owned());
+                    check(&items.collect::<Vec<_>>(), command.line);
+                }
+            }
+        }
+        _ => {}
+    });
 }

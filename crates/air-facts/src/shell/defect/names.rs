@@ -39,7 +39,7 @@ pub(super) fn is_secret(name: &str) -> bool {
         })
 }
 
-const SECRETS: [&str; 28] = [
+const SECRETS: [&str; 29] = [
     "password",
     "passwd",
     "passwrd",
@@ -68,6 +68,7 @@ const SECRETS: [&str; 28] = [
     "passkey",
     "nonce",
     "pincode",
+    "pw",
 ];
 const SECRET_FIRST: [&str; 14] = [
     "api",

@@ -166,7 +166,7 @@ fn command(command: &Command, scope: Scope, source: &Source, out: &mut Collector
             };
             format!("^(?:{})", basic(&text))
         }
-        "awk" | "gawk" | "perl" => {
+        "awk" | "gawk" | "perl" | "sed" => {
             let Some(program) =
                 args.iter().filter_map(Text::constant).find(|text| text.contains('/'))
             else {
@@ -177,7 +177,11 @@ fn command(command: &Command, scope: Scope, source: &Source, out: &mut Collector
             if program.contains("255") && !text.contains("25") {
                 return;
             }
-            if name == "perl" { text.to_owned() } else { extended(text) }
+            match name.as_str() {
+                "perl" => text.to_owned(),
+                "sed" if !flags.contains(['E', 'r']) => basic(text),
+                _ => extended(text),
+            }
         }
         _ => return,
     };

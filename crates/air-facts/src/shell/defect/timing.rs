@@ -49,8 +49,32 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
                 "a secret is compared until the first difference",
             );
         }
+        Node::Case { word, arms, line } => {
+            let secret = word.only().is_some_and(|one| one.is_plain() && strong(&one.name));
+            let values = arms.iter().flat_map(|arm| &arm.patterns).filter_map(Text::constant);
+            if secret && values.into_iter().any(|value| value.len() > 3 && !value.contains('*')) {
+                out.defect("timing-comparison", *line, "a secret is compared as it is");
+            }
+        }
         _ => {}
     });
+}
+
+/// Whether a name holds nothing but a secret.
+fn strong(name: &str) -> bool {
+    const STRONG: [&str; 10] = [
+        "password",
+        "passwd",
+        "passw",
+        "passphrase",
+        "passcode",
+        "pin",
+        "secret",
+        "otp",
+        "apikey",
+        "pw",
+    ];
+    names::has(name, &STRONG)
 }
 
 /// A loop that compares character by character, or item by item.
@@ -126,20 +150,8 @@ fn secret(test: &Test, scope: Scope, source: &Source) -> bool {
             }
             (Side::Variable(variable), Side::Text(text))
             | (Side::Text(text), Side::Variable(variable)) => {
-                let strong = names::has(
-                    &variable.name,
-                    &[
-                        "password",
-                        "passwd",
-                        "passw",
-                        "passphrase",
-                        "passcode",
-                        "pin",
-                        "secret",
-                        "otp",
-                        "apikey",
-                    ],
-                );
+                let strong = strong(&variable.name)
+                    || strong(source.name(scope)) && variable.name.parse::<u8>().is_ok();
                 text.len() > 3
                     && strong
                     && variable.is_plain()

@@ -69,6 +69,9 @@ impl Large<'_> {
 
     pub(super) fn turns(&self, turns: &Loop, scope: Scope) -> u64 {
         match &turns.kind {
+            Turns::Each(_, words) if words.len() > 1 => {
+                u64::try_from(words.len()).unwrap_or(u64::MAX)
+            }
             Turns::Each(_, words) => {
                 words.iter().map(|word| self.count(word, scope)).max().unwrap_or(1).max(1)
             }

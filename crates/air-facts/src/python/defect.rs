@@ -1,0 +1,67 @@
+//! Flaws of a program that its text shows, whether or not it runs.
+//!
+//! One file an analysis. All look at the same [`tree`]: the syntax, and what names stand for.
+
+mod bias;
+mod choice;
+mod digest;
+mod flow;
+mod formats;
+mod growth;
+mod guard;
+mod keys;
+mod loader;
+mod monitor;
+mod names;
+mod privilege;
+mod seed;
+mod size;
+mod timing;
+mod tree;
+mod validation;
+
+use tree_sitter::Node;
+
+use crate::collect::Collector;
+
+/// A flaw.
+#[derive(Debug)]
+struct Flaw {
+    kind: &'static str,
+    line: u32,
+    why: String,
+}
+
+impl Flaw {
+    fn new(kind: &'static str, line: u32, why: impl Into<String>) -> Self {
+        Self { kind, line, why: why.into() }
+    }
+}
+
+/// Adds the flaws of the source to `out`.
+pub(super) fn look(source: &str, root: Node, out: &mut Collector) {
+    let tree = tree::Tree::new(source, root);
+    let mut flaws = Vec::new();
+    for find in [
+        seed::find,
+        loader::find,
+        monitor::find,
+        choice::find,
+        guard::find,
+        privilege::find,
+        keys::find,
+        validation::find,
+        growth::find,
+        bias::find,
+        digest::find,
+        timing::find,
+    ] {
+        find(&tree, &mut flaws);
+    }
+    for flaw in flaws {
+        out.defect(flaw.kind, flaw.line, &flaw.why);
+    }
+    if !tree.work(0) {
+        out.incomplete("source takes too many steps to look for flaws");
+    }
+}
