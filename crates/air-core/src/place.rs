@@ -93,8 +93,7 @@ impl Place {
     fn value_of(&self, found: &[Arc<str>]) -> Value {
         // Of an address the host alone has labels.
         let telling = if self.kind == PlaceKind::Network { host(&self.name) } else { &self.name };
-        let computed =
-            (!is_known(&plainly(telling))).then(|| format!("{} is computed", self.name));
+        let computed = (!is_known(&plainly(telling))).then(|| format!("{} is computed", self.name));
         Value::list_with(found.iter().cloned().map(Value::string), computed.as_deref())
     }
 

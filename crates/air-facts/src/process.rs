@@ -9,8 +9,23 @@ use crate::collect::Collector;
 
 /// Commands that tell numbers of processes that run.
 const SEARCHES: [&str; 17] = [
-    "pgrep", "pidof", "ps", "lsof", "ss", "netstat", "fuser", "top", "htop", "pstree", "systemctl",
-    "docker", "podman", "jps", "wmic", "tasklist", "service",
+    "pgrep",
+    "pidof",
+    "ps",
+    "lsof",
+    "ss",
+    "netstat",
+    "fuser",
+    "top",
+    "htop",
+    "pstree",
+    "systemctl",
+    "docker",
+    "podman",
+    "jps",
+    "wmic",
+    "tasklist",
+    "service",
 ];
 /// What stands between a search and a signal, and is no process of interest.
 const TOOLS: [&str; 22] = [

@@ -136,8 +136,9 @@ impl Interpreter<'_, '_> {
                 let found = Value::new(item).with(&processes(directory));
                 return Some(self.heap.list(vec![found], true));
             }
-            "open" if matches!(name.split('.').next(), Some("zipfile" | "tarfile"))
-                && let Some(archive) = self.archive(one, call) =>
+            "open"
+                if matches!(name.split('.').next(), Some("zipfile" | "tarfile"))
+                    && let Some(archive) = self.archive(one, call) =>
             {
                 return Some(archive);
             }

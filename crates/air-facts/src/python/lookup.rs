@@ -147,7 +147,12 @@ impl Interpreter<'_, '_> {
     }
 
     /// What a class or one of its bases has under that name.
-    pub(super) fn class_attribute(&mut self, class: usize, name: &Rc<str>, depth: usize) -> Option<Value> {
+    pub(super) fn class_attribute(
+        &mut self,
+        class: usize,
+        name: &Rc<str>,
+        depth: usize,
+    ) -> Option<Value> {
         let known = self.heap.classes.get(class)?;
         if let Some(value) = self.heap.scopes.get(known.scope)?.names.get(name) {
             return Some(value.clone());

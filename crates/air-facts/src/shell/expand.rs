@@ -283,7 +283,8 @@ fn names_of(word: &Word) -> Option<Place> {
     let start = pattern.find(['*', '?', '['])?;
     let (directory, _) = pattern.get(..start)?.rsplit_once('/')?;
     let directory = if directory.is_empty() { "/" } else { directory };
-    (!pattern.contains("://")).then(|| Place::new(PlaceKind::Variable, format!("{NAMES}{directory}")))
+    (!pattern.contains("://"))
+        .then(|| Place::new(PlaceKind::Variable, format!("{NAMES}{directory}")))
 }
 
 /// Names that a pattern found are printed: a directory is listed.

@@ -212,7 +212,8 @@ pub(super) fn browse(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Dat
     let mut shown = Data::none();
     for word in &tool.options.operands {
         let written = word.as_written();
-        if word.text().is_some() && !written.contains("://") && written.starts_with(['/', '.', '~']) {
+        if word.text().is_some() && !written.contains("://") && written.starts_with(['/', '.', '~'])
+        {
             shown.append(shell.read_file(word, tool.name, tool.at, out));
             continue;
         }

@@ -272,7 +272,9 @@ fn replacement(body: &str) -> (&str, &str) {
             (_, '\\') => escaped = true,
             (Some(open), letter) if open == letter => quote = None,
             (None, '\'' | '"') => quote = Some(letter),
-            (None, '/') => return (body.get(..at).unwrap_or(body), body.get(at + 1..).unwrap_or("")),
+            (None, '/') => {
+                return (body.get(..at).unwrap_or(body), body.get(at + 1..).unwrap_or(""));
+            }
             _ => {}
         }
     }

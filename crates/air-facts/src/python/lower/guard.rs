@@ -16,7 +16,8 @@ use crate::{
 /// Functions and methods that take `..` out of a path.
 const RESOLVE: [&str; 4] = ["resolve(", "realpath(", "abspath(", "normpath("];
 /// What the name of a path may stand in.
-const WRAPS: [&str; 8] = ["str", "Path", "PurePath", "fspath", "realpath", "abspath", "normpath", "fsdecode"];
+const WRAPS: [&str; 8] =
+    ["str", "Path", "PurePath", "fspath", "realpath", "abspath", "normpath", "fsdecode"];
 
 impl<'t> Lowering<'_, 't> {
     /// `name` is what `value` says from here on: resolved or not.
