@@ -158,15 +158,12 @@ pub(super) fn unquoted(text: &Text) -> Text {
     while let Some((first, after)) = rest.split_first() {
         let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match byte.filter(|_| *first == b'%') {
-            Some(byte) => {
-                made.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                made.push(*first);
-                rest = after;
-            }
+        if let Some(byte) = byte.filter(|_| *first == b'%') {
+            made.push(byte);
+            rest = after.get(2..).unwrap_or_default();
+        } else {
+            made.push(*first);
+            rest = after;
         }
     }
     text.with(decoded(&made))

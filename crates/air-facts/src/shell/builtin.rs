@@ -168,17 +168,13 @@ impl Shell {
         let first = args.first();
         self.expanded_twice(name, args, &options, at, out);
         match name {
-            "echo" => {
+            "echo" | "printf" | "basename" | "dirname" => {
                 names_shown(name, args, at, out);
-                return Some(echo(args));
-            }
-            "printf" => {
-                names_shown(name, args, at, out);
-                return Some(self.printf(args));
-            }
-            "basename" | "dirname" => {
-                names_shown(name, args, at, out);
-                return last_name(name, &options);
+                return match name {
+                    "echo" => Some(echo(args)),
+                    "printf" => Some(self.printf(args)),
+                    _ => last_name(name, &options),
+                };
             }
             "cd" | "pushd" => self.change_directory(options.operands.first()),
             "popd" => "${PWD}".clone_into(&mut self.state.directory),
@@ -231,22 +227,7 @@ impl Shell {
             }
             "unalias" => self.state.aliases = Rc::default(),
             "read" | "mapfile" | "readarray" => self.read_into(name, args),
-            "eval" => {
-                let mut whole = Word::literal("");
-                for (index, arg) in args.iter().enumerate() {
-                    if index > 0 {
-                        whole.push(&Word::literal(" "));
-                    }
-                    whole.push(arg);
-                }
-                if whole.text().is_none() {
-                    out.incomplete_at(at, "`eval` runs computed code");
-                    self.computed_code(whole.sources(), "eval", at, out);
-                } else {
-                    out.flow(whole.sources(), &Place::new(PlaceKind::Code, ""), at);
-                }
-                return Some(self.again(whole.as_written(), at, out));
-            }
+            "eval" => return Some(self.evaluated(args, at, out)),
             "source" | "." => {
                 let Some(file) = first else { return Some(Data::none()) };
                 out.import(file.as_written());
@@ -269,15 +250,35 @@ impl Shell {
                 }
             }
             "kill" => return None,
-            // It has a process of its own.
-            "sleep" => {
-                let line = args.iter().map(Word::as_written).collect::<Vec<_>>().join(" ");
-                self.operation(Activity::ProcessLaunch, name, "shell", Some(&line), at, out);
-            }
+            "sleep" => self.starts(name, args, at, out),
             _ if QUIET.contains(&name) => {}
             _ => return None,
         }
         Some(Data::none())
+    }
+
+    /// A program that does nothing but be there.
+    fn starts(&mut self, name: &str, args: &[Word], at: u32, out: &mut Collector) {
+        let line = args.iter().map(Word::as_written).collect::<Vec<_>>().join(" ");
+        self.operation(Activity::ProcessLaunch, name, "shell", Some(&line), at, out);
+    }
+
+    /// `eval`: its arguments as source.
+    fn evaluated(&mut self, args: &[Word], at: u32, out: &mut Collector) -> Data {
+        let mut whole = Word::literal("");
+        for (index, arg) in args.iter().enumerate() {
+            if index > 0 {
+                whole.push(&Word::literal(" "));
+            }
+            whole.push(arg);
+        }
+        if whole.text().is_none() {
+            out.incomplete_at(at, "`eval` runs computed code");
+            self.computed_code(whole.sources(), "eval", at, out);
+        } else {
+            out.flow(whole.sources(), &Place::new(PlaceKind::Code, ""), at);
+        }
+        self.again(whole.as_written(), at, out)
     }
 
     fn change_directory(&mut self, to: Option<&Word>) {

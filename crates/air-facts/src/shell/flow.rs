@@ -71,7 +71,6 @@ impl Shell {
     }
 
     /// The operation `activity` on the path `target`, which the source writes as `path`.
-    #[expect(clippy::too_many_arguments, reason = "the parts of an operation")]
     pub(super) fn reached(
         activity: Activity,
         target: &str,

@@ -76,13 +76,13 @@ impl<'t> Lowering<'_, 't> {
         let (first, second) = (text(*left, self.source), text(*right, self.source));
         if between.contains("in") {
             // `root in path.parents`, `".." in path`.
-            if holds && second.ends_with(".parents") {
+            if holds && second.rsplit('.').next() == Some("parents") {
                 let object = right.child_by_field_id(FIELDS.object);
                 return object.and_then(|path| self.path_name(path, true)).into_iter().collect();
             }
             if !holds && first.trim_matches(['"', '\'']) == ".." {
                 let path = match right.child_by_field_id(FIELDS.object) {
-                    Some(object) if second.ends_with(".parts") => object,
+                    Some(object) if second.rsplit('.').next() == Some("parts") => object,
                     _ => *right,
                 };
                 return self.path_name(path, false).into_iter().collect();
@@ -94,7 +94,6 @@ impl<'t> Lowering<'_, 't> {
             written.contains("commonpath(") || written.contains("commonprefix(")
         });
         let Some(common) = common.filter(|_| holds) else { return Vec::new() };
-        let _ = (first, second);
         let arguments = common.child_by_field_id(FIELDS.arguments);
         let list = arguments.and_then(|arguments| arguments.named_child(0));
         let items = list.map(|list| self.named(list)).unwrap_or_default();
