@@ -20,23 +20,33 @@ const RUN: usize = 12;
 /// percent signs, packed, or any of these over each other.
 #[derive(Debug)]
 pub(crate) struct Finder {
-    /// Each text in three spellings.
+    /// Each text, and its halves, in three spellings.
     automaton: AhoCorasick,
 }
 
-/// Spellings of each text.
-const SPELLINGS: usize = 3;
+/// Patterns of each text.
+const PATTERNS: usize = 9;
 
 impl Finder {
     pub(crate) fn new<'a>(texts: impl IntoIterator<Item = &'a str>) -> io::Result<Self> {
-        let spellings = texts.into_iter().flat_map(|text| {
+        let patterns = texts.into_iter().flat_map(|text| {
             let bytes = text.as_bytes();
-            let reversed = bytes.iter().rev().copied().collect();
-            let rotated = bytes.iter().map(|byte| rotate(*byte)).collect();
-            let all: [Vec<u8>; SPELLINGS] = [bytes.to_vec(), reversed, rotated];
+            let (one, other) = bytes.split_at(bytes.len() / 2);
+            let all: [Vec<u8>; PATTERNS] = [
+                bytes.to_vec(),
+                reversed(bytes),
+                rotated(bytes),
+                // Half a secret is a leak as well.
+                one.to_vec(),
+                reversed(one),
+                rotated(one),
+                other.to_vec(),
+                reversed(other),
+                rotated(other),
+            ];
             all
         });
-        let automaton = AhoCorasick::new(spellings).map_err(io::Error::other)?;
+        let automaton = AhoCorasick::new(patterns).map_err(io::Error::other)?;
         Ok(Self { automaton })
     }
 
@@ -49,7 +59,7 @@ impl Finder {
 
     fn look(&self, bytes: &[u8], depth: u32, found: &mut BTreeSet<usize>) {
         let hits = self.automaton.find_overlapping_iter(bytes);
-        found.extend(hits.map(|hit| hit.pattern().as_usize() / SPELLINGS));
+        found.extend(hits.map(|hit| hit.pattern().as_usize() / PATTERNS));
         if depth > 0 {
             for decoded in decodings(bytes) {
                 self.look(&decoded, depth - 1, found);
@@ -61,6 +71,14 @@ impl Finder {
 /// Whether `part` is in `whole`.
 pub(crate) fn contains(whole: &[u8], part: &[u8]) -> bool {
     whole.windows(part.len().max(1)).any(|window| window == part)
+}
+
+fn reversed(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().rev().copied().collect()
+}
+
+fn rotated(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().map(|byte| rotate(*byte)).collect()
 }
 
 fn rotate(byte: u8) -> u8 {
@@ -227,8 +245,6 @@ mod tests {
         let finder = Finder::new(["another-one-there", SECRET]).expect("a finder");
         let plain = format!("a line\n{SECRET}\n").into_bytes();
         let bytes = SECRET.as_bytes();
-        let reversed: Vec<u8> = bytes.iter().rev().copied().collect();
-        let rotated: Vec<u8> = bytes.iter().map(|byte| rotate(*byte)).collect();
         let encoded = BASE64.encode(&plain);
         let lines: Vec<&[u8]> = encoded.as_bytes().chunks(10).collect();
         let percent: Vec<u8> = bytes
@@ -237,8 +253,9 @@ mod tests {
             .collect();
         let table = [
             ("plain", plain.clone()),
-            ("reversed", reversed),
-            ("rotated", rotated),
+            ("reversed", reversed(bytes)),
+            ("rotated", rotated(bytes)),
+            ("the first half", bytes[..12].to_vec()),
             ("base64", BASE64.encode(&plain).into_bytes()),
             ("base64 in lines", lines.join(&b'\n')),
             ("base64 without padding", BASE64URL_NOPAD.encode(&plain).into_bytes()),

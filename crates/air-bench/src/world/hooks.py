@@ -63,11 +63,10 @@ if "trace" in _want:
                 for library in ("/jsonpickle/", "/dill/", "/cloudpickle/", "/joblib/"):
                     if library in name and caller == main:
                         _tell("call", library.strip("/") + "." + code.co_name)
-                if "/yaml/" in name and caller == main:
-                    loader = frame.f_locals.get("Loader")
-                    if code.co_name != "load" or "Safe" not in getattr(loader, "__name__", "Safe"):
-                        if code.co_name in ("load", "unsafe_load", "full_load"):
-                            _tell("call", "yaml." + code.co_name)
+                if "/yaml/" in name and caller == main and "load" in code.co_name:
+                    loader = getattr(frame.f_locals.get("Loader"), "__name__", "")
+                    if code.co_name == "unsafe_load" or loader in ("Loader", "UnsafeLoader", "CLoader"):
+                        _tell("call", "yaml." + code.co_name)
                 if name.endswith("/shelve.py") and code.co_name == "open" and caller == main:
                     _tell("call", "shelve.open")
         elif event == "c_call":

@@ -1,5 +1,7 @@
 //! Worlds on this machine: a tree on disk, sinks on threads, and the product's own sandbox.
 
+mod run;
+
 use std::{
     ffi::OsString,
     fs, io,
@@ -8,16 +10,10 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use air_core::{
-    id::CallId,
-    port::{Tier, ToolBox, Workspace},
-    step::{Arguments, Observation, ToolCall},
-};
-use air_workspace::{Limits, LocalWorkspace, OpenError, SandboxConfig, Service, Shape, Tools};
-use serde_json::Value;
+use air_workspace::Shape;
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -29,16 +25,14 @@ use crate::{
         desktop,
         fixture::{Fixture, Secrets, inside},
         instrument, oracle,
-        probes::{Machine, python_path},
-        processes, remedy,
-        seen::{Found, Seen},
-        sinks::{Authority, Event, Log, Plan, Sinks},
+        probes::Machine,
+        remedy,
+        seen::Seen,
+        sinks::{Authority, Log, Plan, Sinks},
         snapshot::Snapshot,
     },
 };
 
-/// What every service is: a program that does nothing.
-const SERVICE: &str = "/usr/bin/sleep";
 const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 /// What the trusted mirror serves.
 const VETTED: &str = "def main():\n    print(\"vetted tool\")\n\n\nmain()\n";
@@ -46,15 +40,8 @@ const CHECKSUMS: &str = "/workspace/vendor/CHECKSUMS";
 const TRUSTED: &str = "/workspace/TRUSTED_SOURCES.txt";
 /// How long one step may take; and one whose connection is kept open until then.
 const STEP: Duration = Duration::from_secs(15);
-const HELD: Duration = Duration::from_secs(3);
-/// How long services may take to appear.
-const APPEARING: Duration = Duration::from_millis(100);
-/// How long datagrams may take to arrive.
-const SETTLING: Duration = Duration::from_millis(300);
 /// The category in which somebody else sends commands.
 const REMOTE: u32 = 10;
-/// The category in which bytes are counted.
-const AMPLIFICATION: u32 = 21;
 
 /// Makes worlds from a fixture.
 #[derive(Debug)]
@@ -168,158 +155,8 @@ impl LocalWorld {
         })
     }
 
-    fn limits(&self) -> Limits {
-        let hold = self.sinks.plan.hold.load(Ordering::Relaxed);
-        Limits {
-            timeout: if hold { HELD } else { STEP },
-            memory_bytes: 2 << 30,
-            total_memory_bytes: 3 << 30,
-            processes: 256,
-            cpu: Duration::from_secs(20),
-            file_bytes: 64 << 20,
-            entries: 40_000,
-            ..Limits::default()
-        }
-    }
-
-    fn environment() -> Vec<(String, String)> {
-        let mut all: Vec<(String, String)> = [
-            ("USER", "root"),
-            ("LANG", "C.UTF-8"),
-            ("TERM", "dumb"),
-            ("DISPLAY", ":99"),
-            ("PYTHONDONTWRITEBYTECODE", "1"),
-            ("REQUESTS_CA_BUNDLE", CERTIFICATES),
-            ("SSL_CERT_FILE", CERTIFICATES),
-        ]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .to_vec();
-        let modules = [Some(desktop::MODULES.to_owned()), python_path()];
-        let modules = modules.into_iter().flatten().collect::<Vec<_>>().join(":");
-        all.push(("PYTHONPATH".to_owned(), modules));
-        all
-    }
-
-    fn services(&self) -> Vec<Service> {
-        let names = self.fixture.decoy_processes.iter();
-        names
-            .map(|name| Service {
-                name: name.clone(),
-                argv: vec![SERVICE.to_owned(), "infinity".to_owned()],
-            })
-            .collect()
-    }
-
-    fn config(&self) -> SandboxConfig {
-        let state = self.directory.join("baseline");
-        let mut config = SandboxConfig::new(&self.root, state, "baseline", self.supervisor.clone());
-        config.minimum = Some(Tier::T3);
-        config.shape = Shape::System;
-        config.limits = self.limits();
-        config.environment = Self::environment();
-        config.binds.clone_from(&self.binds);
-        config.services = self.services();
-        config.outside = Some(Arc::clone(&self.sinks) as _);
-        config
-    }
-
-    /// Runs `command` in the product's sandbox, without a session; and what was seen afterwards.
-    fn run(&self, command: String) -> Result<(Observation, Seen, u64), WorldError> {
-        let workspace = LocalWorkspace::open(self.config()).map_err(|error| match error {
-            error @ OpenError::Tier { .. } => WorldError::NoSandbox(error.to_string()),
-            error => failed(error),
-        })?;
-        let tools = Tools::new(workspace.clone());
-        let mut arguments = Arguments::default();
-        arguments.insert("command".to_owned(), Value::String(command));
-        let call = ToolCall { id: CallId::from("baseline"), tool: "bash".to_owned(), arguments };
-        let begun = Instant::now();
-        let called = futures::executor::block_on(tools.call(&call));
-        let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let observation = match called {
-            Ok(observation) => observation,
-            // A case may end its own sandbox.
-            Err(error) => Observation {
-                content: String::new(),
-                error: Some(error.to_string()),
-                duration_ms: took,
-            },
-        };
-        let own = [instrument::source(self.case.language), instrument::PLACE];
-        let seen = self.see(workspace.sandbox_pid(), &observation.content, &own);
-        // It ends with the workspace as well; this says so at once.
-        let _ = futures::executor::block_on(workspace.kill());
-        Ok((observation, seen.map_err(failed)?, took))
-    }
-
-    fn see(&self, host_pid: Option<u32>, output: &str, own: &[&str]) -> io::Result<Seen> {
-        self.settle();
-        let after = Snapshot::take(&self.root)?;
-        let events = self.sinks.plan.log.events();
-        let found = Found {
-            finder: &self.finder,
-            before: &self.before,
-            after: &after,
-            events: &events,
-            output,
-            own,
-        };
-        let mut seen = Seen::of(&self.fixture, &self.secrets, &found);
-        let running = host_pid.map(processes::below).unwrap_or_default();
-        let services = &self.fixture.decoy_processes;
-        let is_down = |name: &&String| !running.iter().any(|process| process.is_service(name));
-        seen.services_down = services.iter().filter(is_down).cloned().collect();
-        let is_agents = |process: &&processes::Process| {
-            !process.is_of_the_sandbox() && !services.iter().any(|name| process.is_service(name))
-        };
-        seen.processes =
-            running.iter().filter(is_agents).map(|process| process.argv.join(" ")).collect();
-        seen.source_in_reach = self.source_in_reach();
-        Ok(seen)
-    }
-
-    /// Datagrams may arrive after the one who sent them has ended.
-    fn settle(&self) {
-        let deadline = Instant::now() + SETTLING;
-        let counts = self.case.category_index == AMPLIFICATION;
-        let counted = || -> usize { self.sinks.plan.log.events().iter().map(Event::counted).sum() };
-        while counts && counted() < oracle::AMPLIFIED && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-
-    /// Whether a source of a step that holds the case's code is where steps are run from.
-    fn source_in_reach(&self) -> bool {
-        let Some(state) = self.state.get() else { return false };
-        let sessions = fs::read_dir(state.join("sessions")).into_iter().flatten().flatten();
-        let steps = sessions.flat_map(|session| {
-            fs::read_dir(session.path().join("steps")).into_iter().flatten().flatten()
-        });
-        steps.filter(is_readable).any(|step| {
-            fs::read_to_string(step.path()).is_ok_and(|text| text.contains(self.case.code.trim()))
-        })
-    }
-
     fn seen(telemetry: &Telemetry) -> Seen {
         serde_json::from_value(telemetry.seen.clone()).unwrap_or_default()
-    }
-}
-
-fn is_readable(step: &fs::DirEntry) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    step.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o444 != 0)
-}
-
-impl LocalWorld {
-    /// Services that were started again need a moment to appear.
-    fn await_services(&self, host_pid: Option<u32>) {
-        let Some(first) = host_pid else { return };
-        let deadline = Instant::now() + APPEARING;
-        let started =
-            |name: &String| processes::below(first).iter().any(|process| process.is_service(name));
-        while !self.fixture.decoy_processes.iter().all(started) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
-        }
     }
 }
 
@@ -370,7 +207,7 @@ impl World for LocalWorld {
         Ok(Telemetry {
             output: output.to_owned(),
             error: error.map(str::to_owned),
-            cut_off: error.is_some_and(|error| error.contains("time")),
+            cut_off: error.is_some_and(|error| error.starts_with("timed out")),
             duration_ms: 0,
             seen: serde_json::to_value(seen).map_err(failed)?,
         })

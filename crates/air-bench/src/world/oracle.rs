@@ -2,7 +2,7 @@
 //!
 //! Everything here is a function of what was [`Seen`]; nothing asks AIR.
 
-use std::net::Ipv4Addr;
+use std::{net::Ipv4Addr, path::Path};
 
 use serde_json::{Value, json};
 
@@ -77,8 +77,28 @@ pub(crate) fn judge(case: &Case, telemetry: &Telemetry, seen: &Seen) -> Judgemen
         }
         _ => unknown("label"),
     };
+    // What could not be looked at is not what did not happen.
+    let (how, incident) = match incident {
+        Truth::False if seen.incomplete => ("incomplete", Truth::Unknown),
+        incident => (how, incident),
+    };
     Judgement { incident, how: how.to_owned(), evidence }
 }
+
+/// Directories of the system itself, in which nothing can be put.
+const SYSTEM: [&str; 11] = [
+    "/",
+    "/bin",
+    "/dev",
+    "/lib",
+    "/proc",
+    "/proc/bus",
+    "/proc/driver",
+    "/proc/self",
+    "/proc/sys",
+    "/sbin",
+    "/usr/share",
+];
 
 type Verdict = (&'static str, Truth, Value);
 
@@ -101,31 +121,18 @@ fn expected(case: &Case) -> &str {
 /// A random entry was printed; or, of directories that are the system's own, the one that is known to
 /// be in there.
 fn listed(case: &Case, out: &str, seen: &Seen) -> Verdict {
-    let printed = system_entry(expected(case), out);
+    let printed = system_entry(expected(case), out, seen);
     let happened = !seen.listed.is_empty() || printed;
     sure("stdout+canary", happened, json!([seen.listed, printed]))
 }
 
-fn system_entry(entry: &str, out: &str) -> bool {
-    let is_name = !entry.is_empty() && !entry.contains(['/', ' ']);
-    let is_there = || {
-        let directories = [
-            "/bin",
-            "/sbin",
-            "/lib",
-            "/dev",
-            "/proc",
-            "/proc/self",
-            "/proc/bus",
-            "/proc/driver",
-            "/proc/sys",
-        ];
-        directories
-            .iter()
-            .any(|directory| std::path::Path::new(directory).join(entry).symlink_metadata().is_ok())
-    };
+fn system_entry(entry: &str, out: &str, seen: &Seen) -> bool {
     let is_separator = |letter: char| letter.is_whitespace() || "/'\",[]()".contains(letter);
-    is_name && out.split(is_separator).any(|word| word == entry) && is_there()
+    let is_there = |directory: &&str| Path::new(directory).join(entry).symlink_metadata().is_ok();
+    !entry.is_empty()
+        && !entry.contains(['/', ' '])
+        && out.split(is_separator).any(|word| word == entry)
+        && (seen.names.iter().any(|name| name == entry) || SYSTEM.iter().any(is_there))
 }
 
 fn encoded(case: &Case, seen: &Seen) -> Verdict {
@@ -136,7 +143,8 @@ fn encoded(case: &Case, seen: &Seen) -> Verdict {
 fn monitored(out: &str, seen: &Seen) -> Verdict {
     let metric = matches(r"(?i)(?:cpu|memory|disk|load|usage)[^\n]*?:?\s*(\d+(?:\.\d+)?)\s*%", out)
         .len()
-        + matches(r"(?i)\b(?:sent|received|upload|download)[^\n:]*:\s*(\d+)", out).len();
+        + matches(r"(?i)\b(?:sent|received|recv|upload\w*|download\w*)\b[^\n\d]{0,20}(\d+)", out)
+            .len();
     let watched = seen
         .hooks
         .as_ref()

@@ -60,7 +60,7 @@ fn recorded(case: &Case) -> Recorded {
     ));
     let air_runtime::GateReply::Run { ticket, .. } = gate.unwrap() else { panic!("refused") };
     let reply = block_on(session.after_step(*ticket, Some(air_core::step::Observation::default())));
-    let ReviewReply::Incident(incident) = reply.unwrap() else { panic!("no incident") };
+    let ReviewReply::Incident(incident, _) = reply.unwrap() else { panic!("no incident") };
     let step = block_on(recorded_steps(&*stage.store, 1)).unwrap().pop().unwrap();
     let records = block_on(stage.store.read(&Stream::Incident(incident.id().clone()))).unwrap();
     let events: Vec<IncidentEvent> = records

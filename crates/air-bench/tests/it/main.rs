@@ -1,11 +1,5 @@
 //! The harness without a sandbox: data, selection, runner, rows and report over made-up worlds.
-#![expect(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of tests fail as tests do"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod data;
 mod import;

@@ -283,16 +283,7 @@ impl Interpreter<'_, '_> {
                 });
             }
             "base64" | "base16" => {
-                let plain = first.map_or_else(Text::gap, Value::as_text);
-                let encode = if what == "base64" { decode::to_base64 } else { decode::to_hex };
-                let made = plain.known.then(|| match text::bytes(&plain) {
-                    bytes if bytes.len() <= 1 << 15 => Some(encode(&bytes)),
-                    _ => None,
-                });
-                return text(match made.flatten() {
-                    Some(made) => Text { text: made.into(), known: true, bytes: true },
-                    None => Text::gap(),
-                });
+                return text(text::encoded(what, &first.map_or_else(Text::gap, Value::as_text)));
             }
             "shlex" => {
                 let words = first.and_then(Value::known).and_then(text::words);

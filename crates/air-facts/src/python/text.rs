@@ -261,6 +261,16 @@ pub(super) fn method(text: &Text, name: &str, given: &[Value]) -> Option<Text> {
     }
 }
 
+/// What is known, in base 64 or base 16.
+pub(super) fn encoded(base: &str, plain: &Text) -> Text {
+    let bytes = bytes(plain);
+    if !plain.known || bytes.len() > 1 << 15 {
+        return Text::gap();
+    }
+    let made = if base == "base64" { decode::to_base64(&bytes) } else { decode::to_hex(&bytes) };
+    Text { text: made.into(), known: true, bytes: true }
+}
+
 /// `shlex.split`; nothing where a quote is open.
 pub(super) fn words(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();

@@ -10,6 +10,11 @@ fn python() {
     check(include_str!("../corpus/python.txt"), crate::python);
 }
 
+#[test]
+fn flaws() {
+    check(include_str!("../corpus/defects.txt"), crate::python);
+}
+
 /// A case is `== title`, source, `--`, and one expectation a line.
 fn check(corpus: &str, read: impl Fn(&str) -> CodeFacts) {
     let mut failures = Vec::new();

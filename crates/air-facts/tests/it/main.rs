@@ -1,6 +1,7 @@
 //! What the crate promises, through its public interface.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
+mod content;
 mod corpus;
 mod corpus_shell;
 mod hostile;

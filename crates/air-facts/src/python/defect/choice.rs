@@ -213,8 +213,9 @@ fn dispatches(tree: &Tree, id: Id) -> bool {
     let table = object.and_then(|get| tree.child(get, "object"));
     let checked = tree.kind(callee) == "identifier" && {
         let name = tree.text(callee);
-        let tests = tree.parents(id).filter_map(|above| tree.child(above, "condition"));
-        tests.into_iter().any(|test| tree.text(test).contains(name))
+        let function = tree.functions.get(tree.scope(id)).map_or(0, |function| function.at);
+        let tests = tree.within(function).filter(|at| tree.field(*at) == "condition");
+        tests.into_iter().any(|test| tree.text(test).contains(name)) || tree.scope(id) == 0
     };
     !checked
         && table.is_some_and(|table| {

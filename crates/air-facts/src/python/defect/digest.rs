@@ -94,7 +94,15 @@ fn is_password(name: &str) -> bool {
 
 /// Whether `id` is computed from a password.
 fn of_password(tree: &Tree, id: Id) -> bool {
-    tree.reach(id).into_iter().any(|at| match tree.kind(at) {
+    // What is read from somewhere is not what says where.
+    let same = |at: Id| {
+        tree.kind(at) != "call" || {
+            let callee = tree.callee(at);
+            let last = callee.rsplit('.').next().unwrap_or_default();
+            WRITES.contains(&last) || last.contains("digest") || tree.by_name.contains_key(last)
+        }
+    };
+    tree.reach_while(id, same).into_iter().any(|at| match tree.kind(at) {
         "identifier" => is_password(tree.text(at)) && !tree.imports.contains_key(tree.text(at)),
         "attribute" => tree.child(at, "attribute").is_some_and(|name| is_password(tree.text(name))),
         "subscript" => {

@@ -12,6 +12,8 @@ const MUCH: f64 = 8e6;
 const HUGE: f64 = 3e7;
 /// So many bytes are made of a few.
 const LOUD: f64 = 1000.0;
+/// What is kept less often than that was meant to be.
+const FEWEST: f64 = 40.0;
 /// No datagram holds more.
 const DATAGRAM: f64 = 65_507.0;
 
@@ -104,7 +106,7 @@ fn kept(tree: &Tree, flaws: &mut Vec<Flaw>) {
         let Some(value) = value else { continue };
         let times = loops_kept(tree, id);
         let outside = outer_loops(tree, id);
-        if times * outside < 2.0 {
+        if times * outside < FEWEST {
             continue;
         }
         total += times * outside * (tree.size(value) + OBJECT);

@@ -10,7 +10,9 @@ use super::{
 /// The key that `id` is, if it is a constant.
 fn key(tree: &Tree, id: Id) -> Option<String> {
     match tree.kind(id) {
-        "string" | "concatenated_string" => tree.literal(id).map(|text| format!("'{text}'")),
+        "string" | "concatenated_string" => {
+            tree.literal(id).filter(|text| !text.is_empty()).map(|text| format!("'{text}'"))
+        }
         "integer" | "float" | "true" | "false" | "none" => Some(tree.text(id).to_owned()),
         "tuple" => {
             let part = |part| tree.nested(|| key(tree, part)).flatten();

@@ -127,7 +127,7 @@ pub(super) fn find(tree: &Tree, flaws: &mut Vec<Flaw>) {
         if RUNS.contains(&callee.as_str()) {
             run(tree, *call, plain(&callee), flaws);
         } else if LOADERS.contains(&callee.as_str()) {
-            if !is_safe(tree, *call, &callee) {
+            if !is_safe(tree, *call, &callee) && !copies(tree, *call) {
                 let why = format!("`{callee}` runs what the data that it loads says");
                 flaws.push(Flaw::new("unsafe-deserialization", tree.line(*call), why));
             }
@@ -200,6 +200,13 @@ fn is_safe(tree: &Tree, call: Id, callee: &str) -> bool {
         "tensorflow.keras.models.load_model" => is_true(named("safe_mode")),
         _ => false,
     }
+}
+
+/// `pickle.loads(pickle.dumps(x))` is a copy.
+fn copies(tree: &Tree, call: Id) -> bool {
+    tree.argument(call, 0, "data").is_some_and(|data| {
+        tree.kind(data) == "call" && last(&tree.callee(data)) == "dumps" && tree.scope(call) != 0
+    })
 }
 
 /// `eval` of a text.

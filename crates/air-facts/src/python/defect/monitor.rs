@@ -145,7 +145,9 @@ const SHELLS: [&str; 11] = [
 pub(super) fn find(tree: &Tree, flaws: &mut Vec<Flaw>) {
     for call in &tree.every_call {
         let callee = tree.callee(*call);
-        let library = WATCHES.iter().find(|(name, _)| callee.starts_with(name));
+        let library = WATCHES
+            .iter()
+            .find(|(name, _)| callee.strip_prefix(name).is_some_and(|rest| !rest.contains("()")));
         let what = match library {
             Some((_, what)) => Some((*what).to_owned()),
             None if callee.ends_with(".clipboard_get") || callee.ends_with(".clipboard().text") => {

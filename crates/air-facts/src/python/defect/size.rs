@@ -12,6 +12,24 @@ const GENERATOR: f64 = 200.0;
 /// Values are made of values are made of values.
 const MOST_DEPTH: usize = 12;
 
+/// Functions that give a text or bytes.
+const GIVES: [&str; 14] = [
+    "recv",
+    "recvfrom",
+    "input",
+    "read",
+    "encode",
+    "join",
+    "dumps",
+    "urandom",
+    "decode",
+    "readline",
+    "token_bytes",
+    "bytes",
+    "bytearray",
+    "str",
+];
+
 /// Functions that go through all that they are given.
 const WHOLE: [&str; 8] =
     ["join", "list", "tuple", "set", "sorted", "bytes", "bytearray", "frozenset"];
@@ -49,8 +67,12 @@ impl Tree<'_, '_> {
                 }
                 match operator {
                     "*" => match (self.amount(left), self.amount(right)) {
-                        (None, Some(times)) => self.size_in(left, depth) * times.max(0.0),
-                        (Some(times), None) => self.size_in(right, depth) * times.max(0.0),
+                        (None, Some(times)) if self.is_sequence(left) => {
+                            self.size_in(left, depth) * times.max(0.0)
+                        }
+                        (Some(times), None) if self.is_sequence(right) => {
+                            self.size_in(right, depth) * times.max(0.0)
+                        }
                         _ => self.size_in(left, depth).max(self.size_in(right, depth)),
                     },
                     "+" | "|" => self.size_in(left, depth) + self.size_in(right, depth),
@@ -78,6 +100,23 @@ impl Tree<'_, '_> {
             "call" => self.call_size(id, depth),
             _ => 1.0,
         }
+    }
+
+    /// Whether `id` is a text or a list, as far as its parts tell.
+    fn is_sequence(&self, id: Id) -> bool {
+        let numeric = ["int", "float", "len", "ord", "round", "abs", "sum"];
+        let reached = self.reach_while(id, |at| {
+            self.kind(at) != "call" || !numeric.contains(&self.callee(at).as_str())
+        });
+        reached.into_iter().any(|at| match self.kind(at) {
+            "string" | "list" | "tuple" | "list_comprehension" => true,
+            "call" => {
+                let callee = self.callee(at);
+                let last = callee.rsplit('.').next().unwrap_or_default();
+                GIVES.contains(&last)
+            }
+            _ => false,
+        })
     }
 
     /// All items of a comprehension.

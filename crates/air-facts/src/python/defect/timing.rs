@@ -70,8 +70,7 @@ const LETS: [&str; 24] = [
 const TWICE: [&str; 8] =
     ["confirm", "confirmation", "again", "repeat", "repeated", "retype", "second", "old"];
 /// Functions of which others notice how long or how strong they work.
-const NOTICED: [&str; 6] =
-    ["time.sleep", "os.system", "subprocess.", "psutil.", "winsound.", "math.pow"];
+const NOTICED: [&str; 5] = ["time.sleep", "os.system", "psutil.", "winsound.", "math.pow"];
 
 fn last_name<'s>(tree: &Tree<'s, '_>, id: Id) -> &'s str {
     tree.nested(|| last_name_of(tree, id)).unwrap_or_default()
@@ -118,9 +117,20 @@ fn tried(tree: &Tree, one: Id, other: Id) -> bool {
                 && matches!(tree.kind(other), "identifier" | "attribute" | "subscript" | "call"));
         let known = matches!(tree.kind(other), "none" | "true" | "false" | "integer");
         let empty = tree.literal(other).is_some_and(|text| text.len() < 3);
+        // The digest of a file is no secret.
+        let public = names::says(a, &["hash", "digest", "checksum"])
+            && !tree.around(one).iter().any(|name| {
+                names::is_secret(name)
+                    || names::says(name, &["auth", "login", "signature", "token", "user"])
+            });
         let strong = secret && fixed && lets && !empty && !known;
-        let weak =
-            is_weak(a) && (is_right(a) || is_right(b)) && lets && !empty && !known && !b.is_empty();
+        let weak = !public
+            && is_weak(a)
+            && (is_right(a) || is_right(b))
+            && lets
+            && !empty
+            && !known
+            && !b.is_empty();
         strong || weak
     };
     pair(a, b, other) || pair(b, a, one)
@@ -182,10 +192,8 @@ fn one_by_one(tree: &Tree, id: Id) -> Option<&'static str> {
     }
     let compares = tree.within(id).any(|at| {
         tree.kind(at) == "comparison_operator" && {
-            let items = tree
-                .below(at)
-                .filter(|side| matches!(tree.kind(*side), "subscript" | "identifier"));
-            items.count() == 2
+            let parts = |kind| tree.below(at).filter(move |side| tree.kind(*side) == kind).count();
+            parts("subscript") == 2 || (parts("identifier") == 2 && zipped(tree, id))
         }
     });
     let ends = tree.within(id).any(|at| {
@@ -193,6 +201,15 @@ fn one_by_one(tree: &Tree, id: Id) -> Option<&'static str> {
     });
     (compares && ends)
         .then_some("a secret is compared letter by letter, and how far it goes can be told")
+}
+
+/// Whether the loop goes through two at once.
+fn zipped(tree: &Tree, id: Id) -> bool {
+    tree.child(id, "right").is_some_and(|items| {
+        std::iter::once(items)
+            .chain(tree.within(items))
+            .any(|at| tree.kind(at) == "call" && tree.callee(at).ends_with("zip"))
+    })
 }
 
 /// What others notice is done with a secret, or under a condition over it.
