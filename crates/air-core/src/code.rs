@@ -150,6 +150,10 @@ pub struct Operation {
     /// Whether it goes for all that is below the target.
     #[serde(default)]
     pub recursive: bool,
+    /// What the source tells of the target beyond its name: `traversal` of a path that is reached
+    /// over `..`, `own` or `foreign` of a process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
     /// Line in the source, from 1.
     pub line: u32,
 }
@@ -269,11 +273,10 @@ impl Operation {
                 Value::unknown(format!("{text} is computed"))
             }
         };
-        let place = self.place();
         Value::record([
             ("activity", Value::from(self.activity.name())),
             ("target", text(&self.target)),
-            ("labels", place.map_or_else(|| Value::list([]), |place| place.labels_value(labels))),
+            ("labels", self.labels_value(labels)),
             ("via", Value::from(self.via.as_str())),
             ("detail", self.detail.as_deref().map_or(Value::Null, text)),
             ("recursive", Value::Bool(self.recursive)),
@@ -282,15 +285,27 @@ impl Operation {
     }
 }
 
+impl Operation {
+    /// Incomplete where a part of the path is computed, or where nothing tells whose process it is.
+    fn labels_value(&self, labels: &dyn PathLabels) -> Value {
+        let Some(place) = self.place() else {
+            let own = self.labels.iter().map(|label| Value::from(label.as_str()));
+            let open = self.activity == Activity::ProcessKill && self.labels.is_empty();
+            return Value::list_with(own, open.then_some("whose process it is, is not known"));
+        };
+        place.labels_with(labels, self.labels.iter().map(String::as_str))
+    }
+}
+
 impl Flow {
     fn to_value(&self, labels: &dyn PathLabels) -> Value {
         Value::record([
             ("source", self.source.name_value()),
             ("source_kind", Value::from(self.source.kind.name())),
-            ("labels", self.source.labels_value(labels)),
+            ("labels", self.source.labels_with(labels, [])),
             ("sink", self.sink.name_value()),
             ("sink_kind", Value::from(self.sink.kind.name())),
-            ("sink_labels", self.sink.labels_value(labels)),
+            ("sink_labels", self.sink.labels_with(labels, [])),
             ("line", Value::Int(self.line.into())),
         ])
     }

@@ -1,6 +1,6 @@
 //! Where data lies: what a flow comes from and goes to, and what later steps find there.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{borrow::Cow, net::IpAddr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -71,17 +71,36 @@ impl Place {
     /// Its labels: of a path by `labels`, of a host by its address, of a variable by its name.
     /// Incomplete where a part of the name is computed.
     pub fn labels_value(&self, labels: &dyn PathLabels) -> Value {
-        let found = self.labels(labels);
+        self.value_of(&self.labels(labels))
+    }
+
+    /// Its labels with `more`, and with `traversal` where its path has `..` in it.
+    pub(crate) fn labels_with<'l>(
+        &self,
+        labels: &dyn PathLabels,
+        more: impl IntoIterator<Item = &'l str>,
+    ) -> Value {
+        let mut found = self.labels(labels);
+        let climbs = self.kind == PlaceKind::File && climbs(&self.name);
+        for label in more.into_iter().chain(climbs.then_some(TRAVERSAL)) {
+            if !found.iter().any(|known| **known == *label) {
+                found.push(Arc::from(label));
+            }
+        }
+        self.value_of(&found)
+    }
+
+    fn value_of(&self, found: &[Arc<str>]) -> Value {
         // Of an address the host alone has labels.
         let telling = if self.kind == PlaceKind::Network { host(&self.name) } else { &self.name };
-        let computed = (!is_known(telling)).then(|| format!("{} is computed", self.name));
-        Value::list_with(found.into_iter().map(Value::string), computed.as_deref())
+        let computed = (!is_known(&plainly(telling))).then(|| format!("{} is computed", self.name));
+        Value::list_with(found.iter().cloned().map(Value::string), computed.as_deref())
     }
 
     /// Its labels.
     pub fn labels(&self, labels: &dyn PathLabels) -> Vec<Arc<str>> {
         match self.kind {
-            PlaceKind::File => labels.labels(&self.name),
+            PlaceKind::File => labels.labels(&plainly(&self.name)),
             PlaceKind::Network => host_label(&self.name).map(Arc::from).into_iter().collect(),
             PlaceKind::Environment => {
                 variable_label(&self.name).map(Arc::from).into_iter().collect()
@@ -113,6 +132,63 @@ pub fn absolute(cwd: &str, home: &str, path: &str) -> String {
         }
     }
     format!("/{}", parts.join("/"))
+}
+
+/// The label of what is reached over `..`.
+pub const TRAVERSAL: &str = "traversal";
+
+/// Whether `path` leaves a directory that it names, or the one that it starts from.
+pub fn climbs(path: &str) -> bool {
+    path.split('/').any(|part| part == "..")
+}
+
+/// `name` with a number in place of what can be nothing but one: `${RANDOM}`, `${date +%s}`.
+fn plainly(name: &str) -> Cow<'_, str> {
+    const NUMBERS: [&str; 9] = [
+        "RANDOM",
+        "SRANDOM",
+        "SECONDS",
+        "EPOCHSECONDS",
+        "EPOCHREALTIME",
+        "BASHPID",
+        "$",
+        "UID",
+        "date",
+    ];
+    let mut made = String::new();
+    let mut rest = name;
+    while let Some((before, gap)) = rest.split_once("${") {
+        let Some((inner, after)) = gap.split_once('}') else { break };
+        made.push_str(before);
+        // A time that is written with letters of its own may be anything.
+        let format = inner.strip_prefix("date ").unwrap_or_default();
+        let digits = |text: &str| {
+            let mut letters = text.chars();
+            while let Some(letter) = letters.next() {
+                let plain = match letter {
+                    '%' => letters.next().is_some(),
+                    _ => !letter.is_alphanumeric() && !"/.$`".contains(letter),
+                };
+                if !plain {
+                    return false;
+                }
+            }
+            true
+        };
+        if NUMBERS.contains(&inner) || !format.is_empty() && digits(format) {
+            made.push('0');
+        } else {
+            made.push_str("${");
+            made.push_str(inner);
+            made.push('}');
+        }
+        rest = after;
+    }
+    if made.is_empty() {
+        return Cow::Borrowed(name);
+    }
+    made.push_str(rest);
+    Cow::Owned(made)
 }
 
 /// Whether no part of `name` is computed.
@@ -252,7 +328,7 @@ fn variable_label(name: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{host, host_label, variable_label};
+    use super::{climbs, host, host_label, plainly, variable_label};
 
     #[test]
     fn hosts_have_the_label_of_their_network() {
@@ -275,6 +351,22 @@ mod tests {
             assert_eq!(host_label(address), label, "{address}");
         }
         assert_eq!(host("https://[fe80::1]:443/x"), "fe80::1");
+    }
+
+    #[test]
+    fn a_number_leaves_a_path_what_it_is() {
+        for (path, plain) in [
+            ("/tmp/a.${RANDOM}", "/tmp/a.0"),
+            ("/tmp/a.${$}.${SECONDS}", "/tmp/a.0.0"),
+            ("/tmp/${date +%F_%H%M}.txt", "/tmp/0.txt"),
+            ("/tmp/${date +a/b}", "/tmp/${date +a/b}"),
+            ("/tmp/${name}", "/tmp/${name}"),
+            ("/tmp/${open", "/tmp/${open"),
+            ("/tmp/a", "/tmp/a"),
+        ] {
+            assert_eq!(plainly(path), plain, "{path}");
+        }
+        assert!(climbs("../a") && climbs("a/../b") && !climbs("..a/b.."));
     }
 
     #[test]

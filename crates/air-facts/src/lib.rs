@@ -12,6 +12,7 @@ mod escape;
 pub mod intent;
 pub mod labels;
 mod make;
+mod process;
 pub mod python;
 mod reader;
 pub mod shell;

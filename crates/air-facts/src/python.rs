@@ -11,6 +11,7 @@ mod expression;
 mod fields;
 mod files;
 mod interpret;
+mod kill;
 mod launch;
 mod literal;
 mod lookup;

@@ -125,6 +125,7 @@ fn act(
         via: tool.to_owned(),
         detail: None,
         recursive: false,
+        labels: Vec::new(),
         line: 1,
     });
     match activity {

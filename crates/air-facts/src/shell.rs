@@ -16,6 +16,7 @@ mod filter;
 mod flow;
 mod interpreter;
 mod lex;
+mod lines;
 mod network;
 mod options;
 mod package;
@@ -55,10 +56,19 @@ pub fn read(source: &str, around: &dyn Surroundings) -> CodeFacts {
     out.finish()
 }
 
-/// Adds what `source` does to `out`; its standard input comes from `input`. Answers where its
-/// standard output comes from.
-pub(crate) fn run(source: &str, input: &[Place], out: &mut Collector) -> Vec<Place> {
+/// Adds what `source` does to `out`; what is computed in it, as `${_}`, comes from `gaps`, and its
+/// standard input from `input`. Answers where its standard output comes from.
+pub(crate) fn run(
+    source: &str,
+    gaps: &[Place],
+    input: &[Place],
+    out: &mut Collector,
+) -> Vec<Place> {
     let mut shell = Shell::captured(Data::from(input.iter().cloned()));
+    if !gaps.is_empty() {
+        let gap = Word::computed("${_}".to_owned()).from(gaps.iter().cloned());
+        shell.state.set("_", gap);
+    }
     shell.source(source, out);
     shell.captured_data().sources
 }
@@ -73,6 +83,6 @@ pub(crate) fn exec(words: &[Word], input: &[Place], at: u32, out: &mut Collector
 
 /// Adds what `source` does to `out`; what it prints is output.
 pub(crate) fn collect(source: &str, out: &mut Collector) {
-    let sources = run(source, &[Place::new(PlaceKind::Input, "")], out);
+    let sources = run(source, &[], &[Place::new(PlaceKind::Input, "")], out);
     out.flow(&sources, &Place::new(PlaceKind::Output, ""), 1);
 }

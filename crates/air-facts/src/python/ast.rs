@@ -147,6 +147,8 @@ pub(super) enum Action {
     ImportAll(Rc<str>),
     Function(Rc<Function>),
     Class(Rc<Class>),
+    /// The path of that name was found to be within its directory.
+    Inside(Rc<str>),
     /// Exactly one of these happens, or none.
     Branches(Vec<Vec<Statement>>),
     For(Expr, Expr, Vec<Statement>),

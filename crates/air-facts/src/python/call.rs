@@ -172,6 +172,11 @@ impl Interpreter<'_, '_> {
             }
             What::Method(method) => {
                 let method = Rc::clone(method);
+                if let What::Instance(id) = method.0.what
+                    && matches!(&*method.1, "feed" | "parse" | "parseString")
+                {
+                    self.fed(&method.0, id, &given, site);
+                }
                 self.method(&method.0, &method.1, &given, site)
             }
             _ => {
@@ -179,6 +184,31 @@ impl Interpreter<'_, '_> {
                 let from = self.all_sources(callee, &given);
                 self.hand_on_all(&given, site.line);
                 Value::computed(from)
+            }
+        }
+    }
+
+    /// A parser of a library calls the methods of its subclass with what it is given.
+    fn fed(&mut self, parser: &Value, id: usize, given: &Given, site: &Site) {
+        const HANDLERS: [&str; 7] = [
+            "handle_data",
+            "handle_starttag",
+            "handle_startendtag",
+            "handle_comment",
+            "characters",
+            "startElement",
+            "data",
+        ];
+        let from = self.all_sources(&Value::unknown(), given);
+        let class = self.heap.instances.get(id).map(|instance| instance.class);
+        for name in HANDLERS.map(Rc::from) {
+            let Some(class) = class else { return };
+            if let Some(handler) = self.class_attribute(class, &name, 0) {
+                let parts = vec![Value::computed(from.clone()), Value::computed(from.clone())];
+                let count = if name.ends_with("tag") { 2 } else { 1 };
+                let parts = parts.into_iter().take(count);
+                let given = Given::of(std::iter::once(parser.clone()).chain(parts).collect());
+                self.apply(&handler, given, site.line);
             }
         }
     }

@@ -12,8 +12,9 @@ use super::{
     lookup::VARIABLES,
     network::signs_in,
     table,
-    value::{GAP, Sources, Text, Value, What},
+    value::{Sources, Text, Value, What},
 };
+use crate::process;
 
 /// One call of a function of the table.
 pub(super) struct Call<'r> {
@@ -241,33 +242,22 @@ impl Interpreter<'_, '_> {
             }
             "home" => return Some(Value::new(What::Path(Text::new("~")))),
             "cwd" => return Some(Value::new(What::Path(Text::new(".")))),
+            "here" => return Some(Value::text(".")),
+            "unquote" => {
+                return one.map(|text| Value {
+                    what: What::Text(super::text::unquoted(&text.as_text())),
+                    from: self.heap.sources(text),
+                });
+            }
             "tmp" => return Some(Value::text("/tmp")),
             "make" => {
                 let from = self.sources_of(&rest(1));
                 return Some(self.heap.object(first, None).with(&from));
             }
-            "kill" | "killed" => {
-                let target = match one.map(|value| (&value.what, self.heap.sources(value))) {
-                    // A process that is known by where it was found alone.
-                    Some((What::Object(id), _)) => {
-                        let place = self.heap.objects.get(*id).and_then(|of| of.place.as_ref());
-                        place.map_or_else(|| GAP.to_owned(), |place| place.name.clone())
-                    }
-                    _ => Self::gap(one).text.to_string(),
-                };
-                let signal = bound.get(second).map(|signal| match &signal.what {
-                    What::Name(name) => name.rsplit('.').next().unwrap_or(name).to_owned(),
-                    _ => signal.as_text().text.to_string(),
-                });
-                self.operation_with(
-                    Activity::ProcessKill,
-                    &target,
-                    call.name,
-                    signal,
-                    false,
-                    call.line,
-                );
-            }
+            "kill" | "killed" => self.kill(one, bound.get(second), call),
+            "process" => return Some(self.process(one, call)),
+            "child" => return Some(Value::computed(Sources::of(process::own()))),
+            "found" => return Some(Value::computed(Sources::of(process::foreign()))),
             "account" => {
                 let target = Self::gap(one).text;
                 self.operation(Activity::AccountChange, &target, call.name, call.line);

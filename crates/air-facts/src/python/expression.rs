@@ -11,6 +11,7 @@ use super::{
     text,
     value::{Dict, Function, GAP, Sources, Text, Value, What},
 };
+use crate::process;
 
 /// So many items of a list are gone through one by one.
 pub(super) const MOST_ITEMS: usize = 32;
@@ -413,7 +414,9 @@ impl Interpreter<'_, '_> {
             What::Object(id)
                 if self.heap.objects.get(*id).is_some_and(|o| &*o.class == "processes") =>
             {
-                self.heap.object("psutil.Process", Some(Place::new(PlaceKind::Command, "*")))
+                let place = Place::new(PlaceKind::Command, "*");
+                let found = Sources::of(process::foreign());
+                self.heap.object("psutil.Process", Some(place)).with(&found)
             }
             _ => Value::computed(from),
         };

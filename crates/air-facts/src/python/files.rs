@@ -11,7 +11,10 @@ use super::{
     table,
     value::{GAP, Sources, Text, Value, What},
 };
-use crate::collect::{DIRECTORY, EMPTY};
+use crate::{
+    collect::{DIRECTORY, EMPTY},
+    process,
+};
 
 impl Interpreter<'_, '_> {
     #[expect(clippy::too_many_lines, reason = "a few lines for each word")]
@@ -111,7 +114,7 @@ impl Interpreter<'_, '_> {
                     _ if name.ends_with("scandir") => Value::new(What::Path(inner)),
                     _ => Value::new(What::Text(Text::gap())),
                 };
-                return Some(self.heap.list(vec![item], true));
+                return Some(self.heap.list(vec![item.with(&processes(directory))], true));
             }
             "glob" | "pathglob" => {
                 let pattern = match (word, second) {
@@ -130,7 +133,14 @@ impl Interpreter<'_, '_> {
                 let found = pattern.text.replace("**", "*").replace(['*', '?'], GAP);
                 let found = Text { known: false, ..written(&found) };
                 let item = if word == "glob" { What::Text(found) } else { What::Path(found) };
-                return Some(self.heap.list(vec![Value::new(item)], true));
+                let found = Value::new(item).with(&processes(directory));
+                return Some(self.heap.list(vec![found], true));
+            }
+            "open"
+                if matches!(name.split('.').next(), Some("zipfile" | "tarfile"))
+                    && let Some(archive) = self.archive(one, call) =>
+            {
+                return Some(archive);
             }
             "open" | "openflags" => return Some(self.open(word, one, &paths, second, call)),
             "database" => {
@@ -193,6 +203,14 @@ impl Interpreter<'_, '_> {
             _ => {}
         }
         None
+    }
+
+    /// An archive in a buffer or a file that is open already: the same thing by another name.
+    fn archive(&mut self, file: Option<&Value>, call: &Call) -> Option<Value> {
+        let given = call.given.named("fileobj").or(file)?;
+        let What::Object(id) = given.what else { return None };
+        self.heap.objects.get_mut(id)?.class = call.name.into();
+        Some(given.clone())
     }
 
     /// What the source, or an earlier step, has written there.
@@ -318,4 +336,10 @@ impl Interpreter<'_, '_> {
         // A name that comes from somewhere is no content.
         value
     }
+}
+
+/// Names below `/proc` are the numbers of processes.
+fn processes(directory: &str) -> Sources {
+    let found = directory == "/proc" || directory.starts_with("/proc/");
+    if found { Sources::of(process::foreign()) } else { Sources::default() }
 }

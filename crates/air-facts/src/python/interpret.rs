@@ -270,8 +270,24 @@ impl<'c, 'a> Interpreter<'c, 'a> {
         recursive: bool,
         line: u32,
     ) {
+        self.labelled(activity, target, via, detail, recursive, &[], line);
+    }
+
+    /// An operation of which more is known than its target says.
+    #[expect(clippy::too_many_arguments, reason = "the parts of an operation")]
+    pub(super) fn labelled(
+        &mut self,
+        activity: Activity,
+        target: &str,
+        via: &str,
+        detail: Option<String>,
+        recursive: bool,
+        labels: &[&str],
+        line: u32,
+    ) {
         let (target, via) = (target.to_owned(), via.to_owned());
-        self.out.operation(Operation { activity, target, via, detail, recursive, line });
+        let labels = labels.iter().map(|&label| label.to_owned()).collect();
+        self.out.operation(Operation { activity, target, via, detail, recursive, labels, line });
     }
 
     /// A path as it is meant from the directory that the source went to.
@@ -325,7 +341,8 @@ impl<'c, 'a> Interpreter<'c, 'a> {
             What::Object(id) => {
                 if let Some(object) = self.heap.objects.get(*id) {
                     held.names = vec![format!("{OBJECT}{}", object.class)];
-                    held.text = object.place.as_ref().map(|place| {
+                    let lasts = |place: &&Place| place.kind != PlaceKind::Code;
+                    held.text = object.place.as_ref().filter(lasts).map(|place| {
                         let kind = if place.kind == PlaceKind::File { 'f' } else { 'n' };
                         format!("{kind}{}", place.name)
                     });

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     collect::computed,
+    process,
     shell::{self, Word},
 };
 
@@ -92,6 +93,7 @@ impl Interpreter<'_, '_> {
             self.out.incomplete_at(call.line, why);
             self.run_code(&from, call.line);
         }
+        let from_command = from;
         // What is computed can be anything; what is around it is still worth reading.
         let source = text.text.replace(GAP, "${_}");
         let source = match self.directory_of(call) {
@@ -103,7 +105,8 @@ impl Interpreter<'_, '_> {
         let mut from = Vec::new();
         if self.work(source.len() / 4) {
             let input = input.places();
-            self.out.nested(call.line, |out| from = shell::run(&source, input, out));
+            let gaps = process::telling(from_command.places());
+            self.out.nested(call.line, |out| from = shell::run(&source, &gaps, input, out));
         }
         self.finished(done, &source, &from, call)
     }
@@ -121,7 +124,7 @@ impl Interpreter<'_, '_> {
         match (self.directory_of(call), known) {
             (Some(directory), Some(known)) => {
                 let source = format!("cd {}\n{}", quoted(&directory), known.join(" "));
-                self.out.nested(line, |out| from = shell::run(&source, input, out));
+                self.out.nested(line, |out| from = shell::run(&source, &[], input, out));
             }
             (directory, _) => {
                 if directory.is_some() {
@@ -146,7 +149,8 @@ impl Interpreter<'_, '_> {
     }
 
     fn word(value: &Value) -> Word {
-        match &value.what {
+        let from = process::telling(value.from.places());
+        let word = match &value.what {
             What::Text(text) | What::Path(text) if text.known => {
                 Word::literal(text.text.to_string())
             }
@@ -157,7 +161,8 @@ impl Interpreter<'_, '_> {
                 Word::computed(computed(&text.text.replace(GAP, "…")))
             }
             _ => Word::computed(computed("…")),
-        }
+        };
+        word.from(from)
     }
 
     /// What the commands since `done` give, and what they were given.
@@ -186,7 +191,7 @@ impl Interpreter<'_, '_> {
             Sources::all(from.to_vec())
         };
         self.given_input(&program, call);
-        self.outputs(&from, call)
+        self.outputs(&from, is_fed(command), call)
     }
 
     /// Where the command's standard input comes from.
@@ -217,8 +222,9 @@ impl Interpreter<'_, '_> {
     }
 
     /// What is written goes to the user, to a file, or to whoever has the value.
-    fn outputs(&mut self, from: &Sources, call: &Call) -> Value {
-        let object = self.heap.object("subprocess.Popen", None).with(from);
+    fn outputs(&mut self, from: &Sources, fed: bool, call: &Call) -> Value {
+        let place = fed.then(|| Place::new(PlaceKind::Code, ""));
+        let object = self.heap.object("subprocess.Popen", place).with(from);
         let captured = call.given.named("capture_output").is_some();
         let stdout = call.given.named("stdout").cloned();
         match &stdout {
@@ -256,6 +262,17 @@ impl Interpreter<'_, '_> {
             _ => object,
         }
     }
+}
+
+/// Whether the command is a shell that does what it reads.
+fn is_fed(command: &str) -> bool {
+    let mut words = command.split_whitespace();
+    let program = words.next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+    SHELLS.contains(&program)
+        && words.all(|word| {
+            let letters = word.strip_prefix('-');
+            letters.is_some_and(|letters| letters.starts_with('-') || !letters.contains(['c', 'm']))
+        })
 }
 
 /// As a word of the shell; what is computed stays so.

@@ -93,7 +93,8 @@ impl Interpreter<'_, '_> {
                         .map_or_else(Value::unknown, |place| {
                             Value::new(What::Text(written(&place.name)))
                         }),
-                    "__class__" | "status_code" | "returncode" | "pid" | "closed" | "ok" => {
+                    "pid" => self.number_of(*id).with(&object.from),
+                    "__class__" | "status_code" | "returncode" | "closed" | "ok" => {
                         Value::unknown()
                     }
                     _ => method_of(object, name),
@@ -146,7 +147,12 @@ impl Interpreter<'_, '_> {
     }
 
     /// What a class or one of its bases has under that name.
-    fn class_attribute(&mut self, class: usize, name: &Rc<str>, depth: usize) -> Option<Value> {
+    pub(super) fn class_attribute(
+        &mut self,
+        class: usize,
+        name: &Rc<str>,
+        depth: usize,
+    ) -> Option<Value> {
         let known = self.heap.classes.get(class)?;
         if let Some(value) = self.heap.scopes.get(known.scope)?.names.get(name) {
             return Some(value.clone());

@@ -2,8 +2,9 @@
 
 mod aside;
 mod expression;
+mod guard;
 
-use std::rc::Rc;
+use std::{collections::HashSet, rc::Rc};
 
 use tree_sitter::{Node, Tree, TreeCursor};
 use unicode_normalization::UnicodeNormalization;
@@ -19,6 +20,8 @@ pub(super) struct Lowering<'s, 't> {
     source: &'s Source,
     /// Used anew for each node: making one takes memory.
     cursor: TreeCursor<'t>,
+    /// Names of paths that have no `..` in them.
+    resolved: HashSet<Rc<str>>,
     /// How much deeper it may go.
     depth: usize,
     /// The line of the first that lies deeper.
@@ -27,7 +30,7 @@ pub(super) struct Lowering<'s, 't> {
 
 impl<'s, 't> Lowering<'s, 't> {
     pub(super) fn new(source: &'s Source, tree: &'t Tree, depth: usize) -> Self {
-        Self { source, cursor: tree.walk(), depth, too_deep: None }
+        Self { source, cursor: tree.walk(), resolved: HashSet::new(), depth, too_deep: None }
     }
 
     /// The named children of `node`, without comments.
@@ -129,6 +132,12 @@ impl<'s, 't> Lowering<'s, 't> {
                 self.alternative(node, out);
             }
             "try_statement" => self.attempt(node, out),
+            "assert_statement" => {
+                self.simple(node, out);
+                let test = node.named_child(0);
+                let within = test.map(|test| self.inside(test, true)).unwrap_or_default();
+                out.extend(guard::say(within, line(node)));
+            }
             "with_statement" => {
                 let clause = self.named(node).into_iter().find(|part| part.kind() == "with_clause");
                 let items = clause.map(|inner| self.named(inner)).unwrap_or_default();
@@ -174,7 +183,11 @@ impl<'s, 't> Lowering<'s, 't> {
     /// `if` as blocks of which one happens; conditions are looked at first.
     fn conditional(&mut self, node: Node<'t>) -> Vec<Statement> {
         let mut whole = Vec::new();
-        let mut branches = vec![self.field(node, FIELDS.consequence)];
+        let test = node.child_by_field_id(FIELDS.condition);
+        let within = test.map(|test| self.inside(test, true)).unwrap_or_default();
+        let mut first: Vec<Statement> = guard::say(within, line(node)).collect();
+        first.extend(self.field(node, FIELDS.consequence));
+        let mut branches = vec![first];
         let mut exhaustive = false;
         let condition = |this: &mut Self, node: Node<'t>, whole: &mut Vec<Statement>| {
             if let Some(test) = this.child(node, FIELDS.condition) {
@@ -195,6 +208,11 @@ impl<'s, 't> Lowering<'s, 't> {
             branches.push(Vec::new());
         }
         whole.push(Statement { kind: Action::Branches(branches), line: line(node) });
+        let ends = node.child_by_field_id(FIELDS.consequence).is_some_and(guard::leaves);
+        if let Some(test) = test.filter(|_| ends) {
+            let within = self.inside(test, false);
+            whole.extend(guard::say(within, line(node)));
+        }
         whole
     }
 
@@ -214,6 +232,7 @@ impl<'s, 't> Lowering<'s, 't> {
         let mut last = Vec::new();
         let mut caught = Vec::new();
         let body = self.field(node, FIELDS.body);
+        let mut checked = node.child_by_field_id(FIELDS.body);
         for clause in self.named(node) {
             let block = self.named(clause).into_iter().find(|part| part.kind() == "block");
             match clause.kind() {
@@ -224,6 +243,7 @@ impl<'s, 't> Lowering<'s, 't> {
                             self.aside(part, &mut caught);
                         }
                     }
+                    checked = checked.filter(|_| block.is_some_and(guard::leaves));
                     handlers.extend(block.map(|block| self.block(block)));
                 }
                 "else_clause" | "finally_clause" => {
@@ -238,6 +258,8 @@ impl<'s, 't> Lowering<'s, 't> {
             if handlers.len() > 1 { attempt_of(body, handlers, at) } else { Action::Block(body) };
         out.extend(caught);
         out.push(Statement { kind, line: at });
+        let within = checked.map(|body| self.must_be_inside(body)).unwrap_or_default();
+        out.extend(guard::say(within, at));
         out.push(Statement { kind: Action::Block(last), line: at });
     }
 
@@ -267,6 +289,9 @@ impl<'s, 't> Lowering<'s, 't> {
                 }
                 if inner.kind() == "assignment" {
                     return;
+                }
+                for target in &targets {
+                    self.resolves(*target, inner);
                 }
                 let mut targets: Vec<Expr> =
                     targets.into_iter().map(|target| self.expr(target)).collect();

@@ -88,7 +88,13 @@ impl Interpreter<'_, '_> {
                     if word == "dial" { parameters.first().copied()? } else { "socket.socket" };
                 let skip = usize::from(word == "dial");
                 let address = self.addresses(&values(skip));
+                let scheme = match (class, name.contains("HTTPS")) {
+                    ("http.client.HTTPConnection", true) => "https://",
+                    ("http.client.HTTPConnection", false) => "http://",
+                    _ => "",
+                };
                 let address = address.into_iter().next();
+                let address = address.map(|address| format!("{scheme}{address}"));
                 if let Some(address) = &address {
                     self.connect(address, name, line);
                 }
@@ -135,7 +141,10 @@ impl Interpreter<'_, '_> {
                 }
             }
             "receive" => {
-                let from = one.map(|object| self.heap.sources(object)).unwrap_or_default();
+                let mut from = one.map(|object| self.heap.sources(object)).unwrap_or_default();
+                if let Some(place) = one.and_then(|object| self.place_of(object)) {
+                    from.add(&Sources::of(place));
+                }
                 let from = if from.is_empty() { Sources::of(Self::network(GAP)) } else { from };
                 return Some(Value { what: What::Made(name.into()), from });
             }
@@ -166,7 +175,9 @@ impl Interpreter<'_, '_> {
                 let address = everywhere(address.as_deref().unwrap_or(GAP));
                 self.operation(NetworkListen, &address, name, line);
                 let place = Some(Self::network(&address));
-                return Some(self.heap.object(name, place));
+                let accepts = name.ends_with(".create_server") || name.ends_with(".Listener");
+                let class = if accepts { "socket.socket" } else { name };
+                return Some(self.heap.object(class, place));
             }
             "serve" => {
                 let host =

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use air_core::place::{Place, PlaceKind};
+use air_core::place::{Place, PlaceKind, climbs};
 
 use super::{
     ast::{self, Action, Argument, Expr, Kind, Statement},
@@ -98,6 +98,15 @@ impl Interpreter<'_, '_> {
             }
             Action::Function(definition) => self.define(definition),
             Action::Class(definition) => self.class(definition),
+            Action::Inside(name) => {
+                // What leaves it does not come here.
+                let value = self.lookup(name);
+                let leaves = |value: &&Value| !climbs(&value.as_text().text);
+                let left: Vec<Value> = value.each().iter().filter(leaves).cloned().collect();
+                if left.len() < value.each().len() {
+                    self.bind(name, Value { what: What::Any(left.into()), from: value.from });
+                }
+            }
             Action::Branches(ways) => self.branches(ways),
             Action::For(target, items, body) => {
                 let items = self.eval(items);

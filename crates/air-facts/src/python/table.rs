@@ -89,13 +89,16 @@ pub(super) fn is_function(name: &str) -> bool {
 }
 
 /// Effects that are none, or that call what they are given themselves.
-const HARMLESS: [&str; 22] = [
+const HARMLESS: [&str; 27] = [
     "call",
+    "child",
     "clean",
     "const",
     "cwd",
     "each",
+    "found",
     "hash",
+    "here",
     "home",
     "input",
     "join",
@@ -103,6 +106,7 @@ const HARMLESS: [&str; 22] = [
     "names",
     "path",
     "print",
+    "process",
     "received",
     "same",
     "special",
@@ -110,6 +114,7 @@ const HARMLESS: [&str; 22] = [
     "text",
     "thread",
     "tmp",
+    "unquote",
     "variables",
     "load",
 ];
@@ -176,6 +181,8 @@ mod tests {
         ("text", 0),
         ("home", 0),
         ("cwd", 0),
+        ("here", 0),
+        ("unquote", 0),
         ("tmp", 0),
         ("make", 1),
         ("same", 0),
@@ -191,6 +198,9 @@ mod tests {
         ("run", 0),
         ("words", 0),
         ("spawn", 0),
+        ("process", 0),
+        ("child", 0),
+        ("found", 0),
         ("kill", 0),
         ("killed", 0),
         ("stdio", 0),

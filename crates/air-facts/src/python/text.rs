@@ -151,6 +151,24 @@ pub(super) fn bytes(text: &Text) -> Vec<u8> {
     }
 }
 
+/// `%2e` as the byte of that number.
+pub(super) fn unquoted(text: &Text) -> Text {
+    let mut made = Vec::new();
+    let mut rest = text.text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        if let Some(byte) = byte.filter(|_| *first == b'%') {
+            made.push(byte);
+            rest = after.get(2..).unwrap_or_default();
+        } else {
+            made.push(*first);
+            rest = after;
+        }
+    }
+    text.with(decoded(&made))
+}
+
 pub(super) fn rot13(text: &str) -> String {
     let turn = |letter: char, first: u8| {
         u8::try_from(u32::from(letter))

@@ -9,6 +9,7 @@ use air_core::{
 
 use super::{
     eval::Shell,
+    expand::names_shown,
     interpreter, lex,
     options::Options,
     prefix,
@@ -24,10 +25,10 @@ const MAX_BEHIND: usize = 12;
 const BIN: [&str; 6] =
     ["/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/", "/usr/local/bin/", "/usr/libexec/"];
 /// What the shell does itself and that has no effect here.
-const QUIET: [&str; 26] = [
+const QUIET: [&str; 25] = [
     ":", "true", "false", "test", "[", "let", "jobs", "wait", "break", "continue", "type", "hash",
     "shopt", "bg", "fg", "disown", "getopts", "times", "umask", "ulimit", "bind", "compgen",
-    "complete", "enable", "logout", "sleep",
+    "complete", "enable", "logout",
 ];
 
 impl Shell {
@@ -167,8 +168,14 @@ impl Shell {
         let first = args.first();
         self.expanded_twice(name, args, &options, at, out);
         match name {
-            "echo" => return Some(echo(args)),
-            "printf" => return Some(self.printf(args)),
+            "echo" | "printf" | "basename" | "dirname" => {
+                names_shown(name, args, at, out);
+                return match name {
+                    "echo" => Some(echo(args)),
+                    "printf" => Some(self.printf(args)),
+                    _ => last_name(name, &options),
+                };
+            }
             "cd" | "pushd" => self.change_directory(options.operands.first()),
             "popd" => "${PWD}".clone_into(&mut self.state.directory),
             "pwd" | "dirs" => return Some(Data::default()),
@@ -220,22 +227,7 @@ impl Shell {
             }
             "unalias" => self.state.aliases = Rc::default(),
             "read" | "mapfile" | "readarray" => self.read_into(name, args),
-            "eval" => {
-                let mut whole = Word::literal("");
-                for (index, arg) in args.iter().enumerate() {
-                    if index > 0 {
-                        whole.push(&Word::literal(" "));
-                    }
-                    whole.push(arg);
-                }
-                if whole.text().is_none() {
-                    out.incomplete_at(at, "`eval` runs computed code");
-                    self.computed_code(whole.sources(), "eval", at, out);
-                } else {
-                    out.flow(whole.sources(), &Place::new(PlaceKind::Code, ""), at);
-                }
-                return Some(self.again(whole.as_written(), at, out));
-            }
+            "eval" => return Some(self.evaluated(args, at, out)),
             "source" | "." => {
                 let Some(file) = first else { return Some(Data::none()) };
                 out.import(file.as_written());
@@ -258,10 +250,35 @@ impl Shell {
                 }
             }
             "kill" => return None,
+            "sleep" => self.starts(name, args, at, out),
             _ if QUIET.contains(&name) => {}
             _ => return None,
         }
         Some(Data::none())
+    }
+
+    /// A program that does nothing but be there.
+    fn starts(&mut self, name: &str, args: &[Word], at: u32, out: &mut Collector) {
+        let line = args.iter().map(Word::as_written).collect::<Vec<_>>().join(" ");
+        self.operation(Activity::ProcessLaunch, name, "shell", Some(&line), at, out);
+    }
+
+    /// `eval`: its arguments as source.
+    fn evaluated(&mut self, args: &[Word], at: u32, out: &mut Collector) -> Data {
+        let mut whole = Word::literal("");
+        for (index, arg) in args.iter().enumerate() {
+            if index > 0 {
+                whole.push(&Word::literal(" "));
+            }
+            whole.push(arg);
+        }
+        if whole.text().is_none() {
+            out.incomplete_at(at, "`eval` runs computed code");
+            self.computed_code(whole.sources(), "eval", at, out);
+        } else {
+            out.flow(whole.sources(), &Place::new(PlaceKind::Code, ""), at);
+        }
+        self.again(whole.as_written(), at, out)
     }
 
     fn change_directory(&mut self, to: Option<&Word>) {
@@ -352,6 +369,22 @@ fn holds_code(args: &[Word]) -> bool {
     })
 }
 
+/// `basename` and `dirname` of one path that is known.
+fn last_name(name: &str, options: &Options) -> Option<Data> {
+    let path = options.operands.first()?;
+    let whole = path.text()?.trim_end_matches('/');
+    let (directory, last) = whole.rsplit_once('/').unwrap_or((".", whole));
+    let made = match (name, options.operands.get(1)) {
+        ("dirname", None) if directory.is_empty() => "/",
+        ("dirname", None) => directory,
+        ("basename", Some(suffix)) => last.strip_suffix(suffix.text()?).unwrap_or(last),
+        ("basename", None) => last,
+        _ => return None,
+    };
+    let data = Data::text(format!("{made}\n"));
+    Some(Data { sources: path.sources().to_vec(), ..data })
+}
+
 fn echo(args: &[Word]) -> Data {
     let mut rest = args;
     let (mut newline, mut escapes) = (true, false);
@@ -391,15 +424,28 @@ fn formatted(format: &str, values: &[Word], word: &mut Word) {
                 word.push(&Word::literal(c.to_string()));
                 continue;
             }
-            let kind = rest
-                .by_ref()
-                .find(|c| !c.is_ascii_digit() && !matches!(c, '-' | '.' | '+' | ' ' | '#'));
+            let mut most = None;
+            let kind = rest.by_ref().find(|c| {
+                match (*c, &mut most) {
+                    ('.', most) => *most = Some(0_usize),
+                    (c, Some(most)) => {
+                        let digit = c.to_digit(10).and_then(|digit| usize::try_from(digit).ok());
+                        *most = digit.map_or(*most, |digit| most.saturating_mul(10) + digit);
+                    }
+                    _ => {}
+                }
+                !c.is_ascii_digit() && !matches!(c, '-' | '.' | '+' | ' ' | '#')
+            });
             match kind {
                 Some('%') | None => word.push(&Word::literal("%")),
                 Some(kind) => {
                     used = true;
                     let Some(value) = values.next() else { continue };
                     match (kind, value.text()) {
+                        ('s', Some(text)) if most.is_some() => {
+                            let cut = text.chars().take(most.unwrap_or_default());
+                            word.push(&value.part(cut.collect::<String>()));
+                        }
                         ('s' | 'd' | 'i' | 'u' | 'c', _) | (_, None) => word.push(value),
                         ('b', Some(text)) => word.push(&value.part(lex::ansi_c(text))),
                         ('x' | 'X' | 'o', Some(text)) => match text.parse::<u64>() {

@@ -378,6 +378,9 @@ impl Shell {
                 if defect::always(&clause.0, turned) {
                     defect::endless(&clause.1.list, at, out);
                 }
+                if let Some(lines) = self.lines_of(&clause.0) {
+                    return self.each_line(lines, clause, out);
+                }
                 self.list(&clause.0, out);
                 self.turns(&clause.1.list, out);
                 self.list(&clause.0, out);

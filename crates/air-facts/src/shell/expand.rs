@@ -15,7 +15,7 @@ use super::{
     state::Variable,
     word::{Data, Word, merge},
 };
-use crate::{LabelTable, collect::Collector};
+use crate::{LabelTable, collect::Collector, process};
 
 /// Paths that a pattern may stand for and that matter.
 static KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -60,7 +60,8 @@ impl Shell {
                 let known = word.text().map(ToOwned::to_owned);
                 quoted(&raw, &word, out);
                 let word = word.written_as(&raw, is_pattern);
-                words.push(word);
+                let names = names_of(&word).filter(|_| is_pattern);
+                words.push(word.from(names));
                 if let Some(text) = known.filter(|_| is_pattern) {
                     let text = self.state.path(&text);
                     let fit = KNOWN.iter().filter(|path| {
@@ -213,6 +214,7 @@ impl Shell {
                     via: "$".to_owned(),
                     detail: None,
                     recursive: false,
+                    labels: Vec::new(),
                     line: at,
                 });
                 None
@@ -272,6 +274,36 @@ impl Shell {
     }
 }
 
+/// Where what a pattern becomes comes from; no variable has such a name.
+const NAMES: &str = "names of ";
+
+/// The names in the directory of the pattern `word`.
+fn names_of(word: &Word) -> Option<Place> {
+    let pattern = word.as_written();
+    let start = pattern.find(['*', '?', '['])?;
+    let (directory, _) = pattern.get(..start)?.rsplit_once('/')?;
+    let directory = if directory.is_empty() { "/" } else { directory };
+    (!pattern.contains("://"))
+        .then(|| Place::new(PlaceKind::Variable, format!("{NAMES}{directory}")))
+}
+
+/// Names that a pattern found are printed: a directory is listed.
+pub(super) fn names_shown(via: &str, args: &[Word], at: u32, out: &mut Collector) {
+    let sources = args.iter().flat_map(Word::sources);
+    let directories = sources.filter_map(|source| source.name.strip_prefix(NAMES));
+    for directory in directories {
+        out.operation(Operation {
+            activity: Activity::DirectoryList,
+            target: directory.to_owned(),
+            via: via.to_owned(),
+            detail: None,
+            recursive: false,
+            labels: Vec::new(),
+            line: at,
+        });
+    }
+}
+
 /// A literal is a fact by itself.
 fn quoted(raw: &str, word: &Word, out: &mut Collector) {
     if raw.contains(['\'', '"'])
@@ -286,6 +318,8 @@ pub(super) fn unset(name: &str) -> Word {
     let word = Word::computed(format!("${{{name}}}"));
     let special = name.chars().next().is_none_or(|c| !c.is_ascii_alphabetic() && c != '_');
     match (name, special) {
+        ("!" | "$" | "BASHPID", _) => word.from([process::own()]),
+        ("PPID", _) => word.from([process::foreign()]),
         ("REPLY", _) => word.from([Place::new(PlaceKind::Input, "")]),
         ("@" | "*", _) | (_, true) => word,
         _ => word.from([Place::new(PlaceKind::Environment, name)]),

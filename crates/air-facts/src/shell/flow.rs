@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use air_core::{
     code::{Activity, Operation},
-    place::{Held, Place, PlaceKind},
+    place::{Held, Place, PlaceKind, TRAVERSAL, climbs},
 };
 
 use super::{
@@ -66,7 +66,25 @@ impl Shell {
     ) {
         let detail = detail.filter(|detail| !detail.is_empty()).map(ToOwned::to_owned);
         let (target, via) = (target.to_owned(), via.to_owned());
-        out.operation(Operation { activity, target, via, detail, recursive, line });
+        let labels = Vec::new();
+        out.operation(Operation { activity, target, via, detail, recursive, labels, line });
+    }
+
+    /// The operation `activity` on the path `target`, which the source writes as `path`.
+    pub(super) fn reached(
+        activity: Activity,
+        target: &str,
+        path: &Word,
+        via: &str,
+        recursive: bool,
+        line: u32,
+        out: &mut Collector,
+    ) {
+        // Where a directory was entered before, the target has lost the way to it.
+        let climbs = climbs(path.as_written());
+        let labels = climbs.then(|| TRAVERSAL.to_owned()).into_iter().collect();
+        let (target, via) = (target.to_owned(), via.to_owned());
+        out.operation(Operation { activity, target, via, detail: None, recursive, labels, line });
     }
 
     /// The operation `activity` on a path.
@@ -81,16 +99,8 @@ impl Shell {
             Activity::FileWrite => self.state.written(path.as_written()),
             _ => self.state.path(path.as_written()),
         };
-        let via = tool.name;
-        self.operation_below(
-            activity,
-            &target,
-            via,
-            None,
-            tool.recursive() && activity != Activity::FileRead,
-            tool.at,
-            out,
-        );
+        let recursive = tool.recursive() && activity != Activity::FileRead;
+        Self::reached(activity, &target, path, tool.name, recursive, tool.at, out);
         out.path(path.as_written());
         Place::new(PlaceKind::File, target)
     }
@@ -135,7 +145,7 @@ impl Shell {
             return Data::from([Place::new(PlaceKind::Network, address)]);
         }
         let target = self.state.path(written);
-        self.operation(Activity::FileRead, &target, via, None, at, out);
+        Self::reached(Activity::FileRead, &target, path, via, false, at, out);
         if path.text().is_some() {
             out.path(written);
         }
@@ -179,15 +189,7 @@ impl Shell {
         out: &mut Collector,
     ) {
         let target = self.state.path(path.as_written());
-        self.operation_below(
-            Activity::FileDelete,
-            &target,
-            tool.name,
-            None,
-            recursive,
-            tool.at,
-            out,
-        );
+        Self::reached(Activity::FileDelete, &target, path, tool.name, recursive, tool.at, out);
         out.path(path.as_written());
         if self.state.links.contains_key(&target) {
             Rc::make_mut(&mut self.state.links).remove(&target);
@@ -241,15 +243,8 @@ impl Shell {
             };
             let place = Place::new(PlaceKind::File, place);
             let recursive = !moves && !links && tool.recursive();
-            self.operation_below(
-                Activity::FileWrite,
-                &place.name,
-                tool.name,
-                None,
-                recursive,
-                tool.at,
-                out,
-            );
+            let (name, at) = (tool.name, tool.at);
+            Self::reached(Activity::FileWrite, &place.name, &path, name, recursive, at, out);
             out.path(path.as_written());
             hold(place, data, tool.at, out);
             if moves {

@@ -207,6 +207,24 @@ pub(super) fn wget(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
     if printed { fetched.obscured() } else { fetched }
 }
 
+/// A browser of the terminal: what it shows of a page.
+pub(super) fn browse(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
+    let mut shown = Data::none();
+    for word in &tool.options.operands {
+        let written = word.as_written();
+        if word.text().is_some() && !written.contains("://") && written.starts_with(['/', '.', '~'])
+        {
+            shown.append(shell.read_file(word, tool.name, tool.at, out));
+            continue;
+        }
+        let peer = shell.connects(&url(word), tool, out);
+        let carried = Data::from(word.sources().iter().cloned());
+        send(&carried, &peer, tool.at, out);
+        shown.append(Data::from([peer]));
+    }
+    shown.obscured()
+}
+
 pub(super) fn httpie(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let mut operands = tool.options.operands.iter().filter(|word| {
         !word

@@ -210,7 +210,7 @@ impl Shell {
                 let all = rest.first() == Some(&b'/');
                 let skip = if all || matches!(rest.first(), Some(b'#' | b'%')) { 2 } else { 1 };
                 let body = operation.get(skip..).unwrap_or_default();
-                let (from, to) = body.split_once('/').unwrap_or((body, ""));
+                let (from, to) = replacement(body);
                 let from = self.word(from, Within::Command, at, out);
                 let to = self.word(to, Within::Command, at, out);
                 from.text()
@@ -259,6 +259,26 @@ impl Shell {
         let range = usize::try_from(start).ok()?..usize::try_from(end.clamp(start, count)).ok()?;
         Some(chars.get(range)?.iter().collect())
     }
+}
+
+/// What is replaced by what: at the first `/` that is neither quoted nor escaped.
+fn replacement(body: &str) -> (&str, &str) {
+    let (mut quote, mut escaped) = (None, false);
+    for (at, letter) in body.char_indices() {
+        match (quote, letter) {
+            _ if escaped => escaped = false,
+            (Some('\''), '\'') => quote = None,
+            (Some('\''), _) => {}
+            (_, '\\') => escaped = true,
+            (Some(open), letter) if open == letter => quote = None,
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '/') => {
+                return (body.get(..at).unwrap_or(body), body.get(at + 1..).unwrap_or(""));
+            }
+            _ => {}
+        }
+    }
+    (body, "")
 }
 
 fn split_name(body: &str) -> (&str, &str) {

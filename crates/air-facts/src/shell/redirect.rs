@@ -143,7 +143,7 @@ impl Shell {
             return Channel::Nothing;
         }
         let path = self.state.written(written);
-        self.operation(Activity::FileWrite, &path, operator, None, at, out);
+        Self::reached(Activity::FileWrite, &path, word, operator, false, at, out);
         let place = Place::new(PlaceKind::File, path);
         if operator == ">" && !self.fifos.contains(&place.name) {
             out.leave(place.clone(), Held { text: Some(String::new()), ..Held::default() });

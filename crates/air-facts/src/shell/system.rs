@@ -1,7 +1,7 @@
 //! Commands that change processes, accounts, services and the system.
 
 use air_core::{
-    code::Activity,
+    code::{Activity, Operation},
     place::{Place, PlaceKind},
 };
 
@@ -10,7 +10,7 @@ use super::{
     flow::Tool,
     word::{Data, Word},
 };
-use crate::collect::Collector;
+use crate::{collect::Collector, process};
 
 fn change(shell: &mut Shell, what: &str, tool: &Tool, out: &mut Collector) -> Data {
     shell.operation(Activity::SystemChange, what, tool.name, Some(&tool.line()), tool.at, out);
@@ -21,10 +21,11 @@ fn tells(tool: &Tool) -> Data {
     Data::from([Place::new(PlaceKind::Command, tool.name)])
 }
 
-pub(super) fn kill(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
+pub(super) fn kill(_: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let mut signal =
         tool.options.value(&["s", "n", "--signal"]).map(|signal| signal.as_written().to_owned());
-    let mut targets = Vec::new();
+    let mut targets: Vec<Word> = Vec::new();
+    let mut parent = None;
     let mut rest = tool.args.iter().peekable();
     let mut first = true;
     let valued: &[&str] = match tool.name {
@@ -39,13 +40,15 @@ pub(super) fn kill(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
         if valued.contains(&written) {
             let value = rest.next();
             if matches!(written, "-u" | "-U") {
-                targets.extend(value.map(|value| format!("user {}", value.as_written())));
+                targets.extend(value.map(|value| Word::literal("user ").then(value)));
+            } else if written == "-P" {
+                parent = value.cloned();
             }
             first = false;
             continue;
         }
         if written == "--" {
-            targets.extend(rest.by_ref().map(|word| word.as_written().to_owned()));
+            targets.extend(rest.by_ref().cloned());
         } else if let Some(option) = written.strip_prefix('-').filter(|_| first) {
             // `-1` first is a signal; after one, it is every process.
             let named = option.chars().all(|c| c.is_ascii_digit())
@@ -53,38 +56,54 @@ pub(super) fn kill(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
             if named && rest.peek().is_some() {
                 signal = Some(option.to_owned());
             } else if tool.name == "kill" {
-                targets.push(written.to_owned());
+                targets.push(arg.clone());
                 continue;
             } else {
                 continue;
             }
         } else if !written.starts_with('-') || tool.name == "kill" {
-            targets.push(written.to_owned());
+            targets.push(arg.clone());
         } else {
             continue;
         }
         first = false;
     }
     if targets.is_empty() && tool.name == "killall5" {
-        targets.push("-1".to_owned());
+        targets.push(Word::literal("-1"));
     }
+    // Children of a process are its own.
+    let parents: &[Place] = parent.as_ref().map_or(&[], Word::sources);
+    targets.extend(parent.as_ref().filter(|_| targets.is_empty()).cloned());
     for target in targets {
-        shell.operation(Activity::ProcessKill, &target, tool.name, signal.as_deref(), tool.at, out);
+        let sources = if parents.is_empty() { target.sources() } else { parents };
+        signalled(target.as_written(), sources, signal.as_deref(), tool, out);
     }
     Data::none()
 }
 
-pub(super) fn fuser(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
+/// `tool` signals the process `target`, of which `sources` told.
+fn signalled(
+    target: &str,
+    sources: &[Place],
+    signal: Option<&str>,
+    tool: &Tool,
+    out: &mut Collector,
+) {
+    out.operation(Operation {
+        activity: Activity::ProcessKill,
+        target: target.to_owned(),
+        via: tool.name.to_owned(),
+        detail: signal.map(str::to_owned),
+        recursive: false,
+        labels: process::labels(target, sources, out),
+        line: tool.at,
+    });
+}
+
+pub(super) fn fuser(_: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     if tool.options.has(&["k", "--kill"]) {
         for target in &tool.options.operands {
-            shell.operation(
-                Activity::ProcessKill,
-                target.as_written(),
-                tool.name,
-                None,
-                tool.at,
-                out,
-            );
+            signalled(target.as_written(), &[process::foreign()], None, tool, out);
         }
     }
     tells(tool)

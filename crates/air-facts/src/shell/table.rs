@@ -114,6 +114,7 @@ const ROWS: &[Row] = &[
         Other(archive::encrypt),
     ),
     ("curl", network::CURL, Other(network::curl)),
+    ("lynx w3m links links2 elinks", "T cols width", Other(network::browse)),
     ("wget aria2c", network::WGET, Other(network::wget)),
     ("http https xh", "", Other(network::httpie)),
     (

@@ -65,6 +65,12 @@ impl Word {
         &self.sources
     }
 
+    /// This word with `other` after it.
+    pub(super) fn then(mut self, other: &Self) -> Self {
+        self.push(other);
+        self
+    }
+
     /// Appends `other`.
     pub(super) fn push(&mut self, other: &Self) {
         if self.text.len() + other.text.len() > MAX_TEXT {

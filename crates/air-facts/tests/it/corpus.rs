@@ -1,6 +1,9 @@
 //! `tests/corpus`: sources, and what must be found in them.
 
-use air_core::{code::CodeFacts, place::Place};
+use air_core::{
+    code::CodeFacts,
+    place::{Place, TRAVERSAL, climbs},
+};
 
 #[test]
 fn python() {
@@ -43,6 +46,17 @@ pub(crate) fn holds(expectation: &str, facts: &CodeFacts) -> bool {
         // `op file.delete /etc/passwd`, `flow file /etc/passwd -> network http://h/`.
         "op" => facts.operations.iter().any(|operation| {
             format!("{} {}", operation.activity.name(), operation.target).trim_end() == value
+        }),
+        // `label own process.kill 12`, or of any target; the labels of tables are no part of these.
+        "label" => facts.operations.iter().any(|operation| {
+            let labels = operation.labels.iter().map(String::as_str);
+            let climbs = operation.place().is_some_and(|place| climbs(&place.name));
+            let mut labels = labels.chain(climbs.then_some(TRAVERSAL));
+            let activity = operation.activity.name();
+            labels.any(|label| {
+                let any = format!("{label} {activity}");
+                any == value || format!("{any} {}", operation.target) == value
+            })
         }),
         "flow" => facts.flows.iter().any(|flow| {
             let place = |place: &Place| format!("{} {}", place.kind.name(), place.name);

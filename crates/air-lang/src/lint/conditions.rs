@@ -20,12 +20,45 @@ use crate::{
 /// Steps that are spent on one condition.
 const STEPS: u32 = 20_000;
 
-/// Facts with few values, by how their terms end.
-const VALUES: [(&str, &[&str]); 4] = [
-    ("].change", &["created", "modified", "deleted"]),
-    ("reversibility", &["read_only", "reversible", "compensable", "irreversible"]),
-    ("code.language", &["python", "shell"]),
-    ("].direction", &["out", "local"]),
+/// Facts with few values, by how their terms start and end.
+const VALUES: [(&str, &str, &[&str]); 9] = [
+    ("effects.files", "].change", &["created", "modified", "deleted"]),
+    ("", "reversibility", &["read_only", "reversible", "compensable", "irreversible"]),
+    ("code.language", "", &["python", "shell"]),
+    ("effects.connections", "].direction", &["out", "local", "listen"]),
+    ("effects.connections", "].transport", &["tcp", "udp"]),
+    ("effects.connections", "].protocol", &["http", "tls", "dns", "other"]),
+    ("effects.output", "].kind", &["content", "listing", "network"]),
+    ("code.defects", "].kind", &DEFECTS),
+    (
+        "code.flows",
+        "_kind",
+        &["file", "environment", "network", "output", "input", "command", "code", "variable"],
+    ),
+];
+
+/// The kinds of flaws that analyses find.
+const DEFECTS: [&str; 20] = [
+    "amplification",
+    "biased-decision",
+    "disk-filler",
+    "duplicate-key",
+    "encoded-program",
+    "endless-loop",
+    "eval-of-data",
+    "fork-bomb",
+    "guessable-digest",
+    "lenient-validation",
+    "memory-bomb",
+    "missing-default",
+    "predictable-seed",
+    "privilege-kept",
+    "shadowing-alias",
+    "system-monitoring",
+    "timing-comparison",
+    "unbounded-growth",
+    "unguarded-action",
+    "unsafe-deserialization",
 ];
 
 /// Looks at the conditions of `rule`.
@@ -126,8 +159,9 @@ fn unknown_value(
     let mut tests: Vec<&Test> = Vec::new();
     formula.tests(&mut tests);
     for test in tests {
-        let known = VALUES.iter().find(|(end, _)| test.term.ends_with(end));
-        let (Some((_, known)), Relation::Is(values)) = (known, &test.relation) else { continue };
+        let of = |start: &str, end: &str| test.term.starts_with(start) && test.term.ends_with(end);
+        let known = VALUES.iter().find(|(start, end, _)| of(start, end));
+        let (Some((_, _, known)), Relation::Is(values)) = (known, &test.relation) else { continue };
         let wrong = |value: &&Literal| value.text().is_some_and(|it| !known.contains(&it));
         let Some(value) = values.iter().find(wrong).and_then(Literal::text) else { continue };
         let fact = test.term.rsplit('.').next().unwrap_or(&test.term);
