@@ -12,7 +12,7 @@ mod escape;
 pub mod intent;
 pub mod labels;
 mod make;
-mod process;
+mod owner;
 pub mod python;
 mod reader;
 pub mod shell;

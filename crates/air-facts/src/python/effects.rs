@@ -14,7 +14,7 @@ use super::{
     table,
     value::{Sources, Text, Value, What},
 };
-use crate::process;
+use crate::owner;
 
 /// One call of a function of the table.
 pub(super) struct Call<'r> {
@@ -256,8 +256,8 @@ impl Interpreter<'_, '_> {
             }
             "kill" | "killed" => self.kill(one, bound.get(second), call),
             "process" => return Some(self.process(one, call)),
-            "child" => return Some(Value::computed(Sources::of(process::own()))),
-            "found" => return Some(Value::computed(Sources::of(process::foreign()))),
+            "child" => return Some(Value::computed(Sources::of(owner::own()))),
+            "found" => return Some(Value::computed(Sources::of(owner::foreign()))),
             "account" => {
                 let target = Self::gap(one).text;
                 self.operation(Activity::AccountChange, &target, call.name, call.line);

@@ -11,7 +11,7 @@ use super::{
     text,
     value::{Dict, Function, GAP, Sources, Text, Value, What},
 };
-use crate::process;
+use crate::owner;
 
 /// So many items of a list are gone through one by one.
 pub(super) const MOST_ITEMS: usize = 32;
@@ -415,7 +415,7 @@ impl Interpreter<'_, '_> {
                 if self.heap.objects.get(*id).is_some_and(|o| &*o.class == "processes") =>
             {
                 let place = Place::new(PlaceKind::Command, "*");
-                let found = Sources::of(process::foreign());
+                let found = Sources::of(owner::foreign());
                 self.heap.object("psutil.Process", Some(place)).with(&found)
             }
             _ => Value::computed(from),

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     collect::{DIRECTORY, EMPTY},
-    process,
+    owner,
 };
 
 impl Interpreter<'_, '_> {
@@ -341,5 +341,5 @@ impl Interpreter<'_, '_> {
 /// Names below `/proc` are the numbers of processes.
 fn processes(directory: &str) -> Sources {
     let found = directory == "/proc" || directory.starts_with("/proc/");
-    if found { Sources::of(process::foreign()) } else { Sources::default() }
+    if found { Sources::of(owner::foreign()) } else { Sources::default() }
 }

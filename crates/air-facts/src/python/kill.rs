@@ -7,7 +7,7 @@ use super::{
     interpret::Interpreter,
     value::{GAP, Sources, Value, What},
 };
-use crate::process;
+use crate::owner;
 
 impl Interpreter<'_, '_> {
     /// A signal to a process, by its number or as an object.
@@ -24,14 +24,14 @@ impl Interpreter<'_, '_> {
                 What::Object(id) => {
                     let object = self.heap.objects.get(id);
                     if object.is_some_and(|object| is_child(&object.class)) {
-                        sources = Sources::of(process::own());
+                        sources = Sources::of(owner::own());
                     }
                     let place = object.and_then(|object| object.place.as_ref());
                     place.map_or_else(|| GAP.to_owned(), |place| place.name.clone())
                 }
                 _ => target.as_text().text.to_string(),
             };
-            let labels = process::labels(&name, sources.places(), self.out);
+            let labels = owner::labels(&name, sources.places(), self.out);
             let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
             let signal = signal.clone();
             let activity = Activity::ProcessKill;
@@ -48,10 +48,10 @@ impl Interpreter<'_, '_> {
                 if told || !matches!(pid.what, What::Number(_)) {
                     from
                 } else {
-                    Sources::of(process::foreign())
+                    Sources::of(owner::foreign())
                 }
             }
-            _ => Sources::of(process::own()),
+            _ => Sources::of(owner::own()),
         };
         self.heap.object(call.name, None).with(&from)
     }
@@ -60,7 +60,7 @@ impl Interpreter<'_, '_> {
     pub(super) fn number_of(&self, id: usize) -> Value {
         let Some(object) = self.heap.objects.get(id) else { return Value::unknown() };
         if is_child(&object.class) {
-            return Value::computed(Sources::of(process::own()));
+            return Value::computed(Sources::of(owner::own()));
         }
         Value::computed(object.from.clone())
     }

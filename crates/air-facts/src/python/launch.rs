@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     collect::computed,
-    process,
+    owner,
     shell::{self, Word},
 };
 
@@ -105,7 +105,7 @@ impl Interpreter<'_, '_> {
         let mut from = Vec::new();
         if self.work(source.len() / 4) {
             let input = input.places();
-            let gaps = process::telling(from_command.places());
+            let gaps = owner::telling(from_command.places());
             self.out.nested(call.line, |out| from = shell::run(&source, &gaps, input, out));
         }
         self.finished(done, &source, &from, call)
@@ -149,7 +149,7 @@ impl Interpreter<'_, '_> {
     }
 
     fn word(value: &Value) -> Word {
-        let from = process::telling(value.from.places());
+        let from = owner::telling(value.from.places());
         let word = match &value.what {
             What::Text(text) | What::Path(text) if text.known => {
                 Word::literal(text.text.to_string())

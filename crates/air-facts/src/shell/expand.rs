@@ -15,7 +15,7 @@ use super::{
     state::Variable,
     word::{Data, Word, merge},
 };
-use crate::{LabelTable, collect::Collector, process};
+use crate::{LabelTable, collect::Collector, owner};
 
 /// Paths that a pattern may stand for and that matter.
 static KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -318,8 +318,8 @@ pub(super) fn unset(name: &str) -> Word {
     let word = Word::computed(format!("${{{name}}}"));
     let special = name.chars().next().is_none_or(|c| !c.is_ascii_alphabetic() && c != '_');
     match (name, special) {
-        ("!" | "$" | "BASHPID", _) => word.from([process::own()]),
-        ("PPID", _) => word.from([process::foreign()]),
+        ("!" | "$" | "BASHPID", _) => word.from([owner::own()]),
+        ("PPID", _) => word.from([owner::foreign()]),
         ("REPLY", _) => word.from([Place::new(PlaceKind::Input, "")]),
         ("@" | "*", _) | (_, true) => word,
         _ => word.from([Place::new(PlaceKind::Environment, name)]),

@@ -10,7 +10,7 @@ use super::{
     flow::Tool,
     word::{Data, Word},
 };
-use crate::{collect::Collector, process};
+use crate::{collect::Collector, owner};
 
 fn change(shell: &mut Shell, what: &str, tool: &Tool, out: &mut Collector) -> Data {
     shell.operation(Activity::SystemChange, what, tool.name, Some(&tool.line()), tool.at, out);
@@ -95,7 +95,7 @@ fn signalled(
         via: tool.name.to_owned(),
         detail: signal.map(str::to_owned),
         recursive: false,
-        labels: process::labels(target, sources, out),
+        labels: owner::labels(target, sources, out),
         line: tool.at,
     });
 }
@@ -103,7 +103,7 @@ fn signalled(
 pub(super) fn fuser(_: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     if tool.options.has(&["k", "--kill"]) {
         for target in &tool.options.operands {
-            signalled(target.as_written(), &[process::foreign()], None, tool, out);
+            signalled(target.as_written(), &[owner::foreign()], None, tool, out);
         }
     }
     tells(tool)
