@@ -333,6 +333,7 @@ impl Air {
         config.unsandboxed = settings.unsandboxed;
         config.limits = settings.limits.clone();
         config.outside.clone_from(&settings.outside);
+        config.marks = Arc::new(air_facts::Marks);
         config.shape = settings.shape;
         config.environment.clone_from(&settings.environment);
         config.binds.clone_from(&settings.binds);

@@ -26,6 +26,16 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
+    /// Of a hundred spellings, how many are found.
+    pub(crate) fn share(&self) -> usize {
+        self.found * 100 / self.spellings.max(1)
+    }
+
+    /// Look-alikes that are flagged.
+    pub(crate) fn flagged(&self) -> usize {
+        self.flagged
+    }
+
     /// By how many points either figure is worse than in `before`.
     pub(crate) fn fell_from(&self, before: &Self) -> usize {
         let found = before.found.saturating_sub(self.found) * 100 / self.spellings.max(1);
@@ -59,7 +69,12 @@ pub(crate) fn workspace() -> PathBuf {
 
 /// The cases of each class, by the name of its file.
 pub(crate) fn classes() -> BTreeMap<String, Vec<Case>> {
-    let directory = workspace().join("corpus/classes");
+    cases_below("corpus/classes")
+}
+
+/// The cases of each file of a directory, by its name.
+pub(crate) fn cases_below(directory: &str) -> BTreeMap<String, Vec<Case>> {
+    let directory = workspace().join(directory);
     let mut classes = BTreeMap::new();
     for entry in fs::read_dir(&directory).expect("the classes").flatten() {
         let text = fs::read_to_string(entry.path()).expect("a class");

@@ -57,7 +57,7 @@ fn commands(stage: &Stage) -> Vec<String> {
     let calls = stage.tools.calls();
     calls
         .iter()
-        .map(|call| call.arguments["command"].as_str().unwrap_or_default().to_owned())
+        .filter_map(|call| Some(call.arguments.get("command")?.as_str()?.to_owned()))
         .collect()
 }
 
