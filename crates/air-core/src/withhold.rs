@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt::Write};
 
 use crate::{
-    code::CodeFacts,
+    code::{Activity, CodeFacts},
     effects::{Effects, OutputEffect},
     fact::PathLabels,
     id::RuleName,
@@ -54,6 +54,12 @@ fn reason(effects: &Effects, code: &CodeFacts, labels: &dyn PathLabels) -> Optio
         flow.sink.kind == PlaceKind::Output && !flow.source.labels(labels).is_empty()
     });
     origins.extend(flows.map(|flow| flow.source.name.clone()));
+    let listed = code.operations.iter().filter(|done| done.activity == Activity::DirectoryList);
+    let listed = listed.filter(|done| done.place().is_some_and(|at| !at.labels(labels).is_empty()));
+    origins.extend(listed.map(|done| format!("{} (its names)", done.target)));
+    if code.defects.iter().any(|defect| defect.kind == "system-monitoring") {
+        origins.insert("what was watched".to_owned());
+    }
     if origins.is_empty() {
         let unknown = output.items.iter().find_map(|item| item.unknown.as_ref());
         let why = output.incomplete.as_ref().or(unknown)?;
@@ -79,7 +85,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{code::Flow, effects::Observed, place::Place};
+    use crate::{
+        code::{Defect, Flow, Operation},
+        effects::Observed,
+        place::Place,
+    };
 
     #[derive(Debug)]
     struct Etc;
@@ -136,6 +146,33 @@ mod tests {
                 assert!(text.contains(why), "{text}");
             }
             assert_eq!(passed.duration_ms, 3);
+        }
+    }
+
+    #[test]
+    fn what_the_code_shows_of_the_system_is_withheld() {
+        let listing = |target: &str| Operation {
+            activity: Activity::DirectoryList,
+            target: target.into(),
+            via: "ls".to_owned(),
+            detail: None,
+            recursive: false,
+            labels: Vec::new(),
+            line: 1,
+        };
+        let defect =
+            Defect { kind: "system-monitoring".into(), line: 1, why: "it watches".to_owned() };
+        let table = [
+            (vec![listing("/etc/ssh")], vec![], true),
+            (vec![listing("/workspace/src")], vec![], false),
+            (vec![], vec![defect], true),
+            (vec![], vec![], false),
+        ];
+        for (operations, defects, withheld) in table {
+            let code = CodeFacts { operations, defects, ..CodeFacts::default() };
+            let seen = Observation { content: "ring".to_owned(), ..Observation::default() };
+            let passed = observation(&seen, &["a".into()], &Effects::default(), &code, &Etc);
+            assert_eq!(passed.content == "ring", !withheld, "{code:?}: {passed:?}");
         }
     }
 
