@@ -23,7 +23,7 @@ use air_facts::{CodeParser, LabelTable};
 use air_synth::Compiler;
 use air_testkit::suite::{Case, Expect, Verdict};
 
-use crate::classes::{Around, classes, workspace};
+use crate::classes::{Around, cases_below, classes, workspace};
 
 /// One step of a case, and what is known before it.
 struct Seen {
@@ -186,6 +186,13 @@ struct Class {
 }
 
 fn read(labels: &Arc<LabelTable>) -> BTreeMap<String, Class> {
+    sorted(classes(), labels)
+}
+
+fn sorted(
+    tables: BTreeMap<String, Vec<Case>>,
+    labels: &Arc<LabelTable>,
+) -> BTreeMap<String, Class> {
     let class = |cases: Vec<Case>| {
         let of = |wanted: Verdict| {
             let is_it = |case: &&Case| matches!(&case.expect, Expect::Verdict { verdict, .. } if *verdict == wanted);
@@ -203,7 +210,7 @@ fn read(labels: &Arc<LabelTable>) -> BTreeMap<String, Class> {
             lookalikes: of(Verdict::Clean),
         }
     };
-    classes().into_iter().map(|(name, cases)| (name, class(cases))).collect()
+    tables.into_iter().map(|(name, cases)| (name, class(cases))).collect()
 }
 
 /// The same rule, as far as it can be told from what has changed only.
@@ -283,6 +290,57 @@ fn one_incident_teaches_most_siblings_and_three_teach_all() {
     }
     assert!(held && all.len() <= 15, "{table}");
     insta::assert_snapshot!("siblings", table);
+}
+
+/// The pack for code agents: what was learned from all programs that are found refuses no look-alike,
+/// the one among them that does what the rule's `instead` says.
+#[test]
+fn the_way_forward_stays_open_whatever_was_learned() {
+    let labels = Arc::new(LabelTable::built_in().expect("labels"));
+    let compiler = Compiler::new(Arc::new(CodeParser::new()), labels.clone());
+    let mut pack = sorted(cases_below("corpus/code"), &labels);
+    let mut all = Vec::new();
+    let mut table = "rule                         after one   after three\n".to_owned();
+    for (name, class) in &mut pack {
+        assert!(class.rule.instead.is_some(), "{name}");
+        let condition = class.rule.decision.sufficient().expect("a condition");
+        class.spellings.retain(|steps| {
+            steps.last().is_some_and(|seen| condition.evaluate(&seen.facts).is_satisfied())
+        });
+        let others = class.spellings.len().saturating_sub(1);
+        let Figures { first, third, .. } = measure(&compiler, &class.rule, class, &mut all);
+        let _ =
+            writeln!(table, "{name:<28} {first:>2} of {others:<2}    {third:>2} of {others:<2}");
+    }
+    let _ = writeln!(table, "guardrails: {}", all.len());
+    let mut refused = String::new();
+    for (name, class) in &pack {
+        for steps in &class.lookalikes {
+            // What looks like one harm may be another.
+            let is_other = |class: &Class| {
+                let condition = class.rule.decision.sufficient();
+                let holds = |seen: &Seen| {
+                    condition.is_some_and(|it| it.evaluate(&seen.facts).is_satisfied())
+                };
+                steps.iter().any(holds)
+            };
+            if pack.values().any(is_other) {
+                continue;
+            }
+            let by = all.iter().filter(|one| refuses(std::slice::from_ref(*one), steps));
+            for guardrail in by {
+                let calls = steps.iter().map(|seen| &seen.step.call.arguments);
+                let _ = writeln!(
+                    refused,
+                    "{name}: {:?}\n{}",
+                    calls.collect::<Vec<_>>(),
+                    guardrail.text
+                );
+            }
+        }
+    }
+    assert!(refused.is_empty() && all.len() <= 40, "{refused}\n{table}");
+    insta::assert_snapshot!("way_forward", table);
 }
 
 #[test]
