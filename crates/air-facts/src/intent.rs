@@ -40,13 +40,15 @@ pub fn read(plan: &str) -> Vec<Intent> {
         labels.sort_unstable();
         labels.dedup();
         for meaning in &lexicon.meanings {
-            let Some(verb) = clause.verb(&meaning.verbs) else { continue };
             let among = |of: &[String]| -> Vec<String> {
                 labels.iter().filter(|label| of.contains(label)).cloned().collect()
             };
             let things = among(&meaning.things);
-            let whole = !things.is_empty()
-                && (meaning.also.is_empty() || !among(&meaning.also).is_empty())
+            if things.is_empty() {
+                continue;
+            }
+            let Some(verb) = clause.verb(&meaning.verbs) else { continue };
+            let whole = (meaning.also.is_empty() || !among(&meaning.also).is_empty())
                 && (meaning.with.is_empty() || clause.has(&meaning.with));
             if !whole || clause.has(&meaning.unless) || clause.is_taken_back(verb, lexicon) {
                 continue;
@@ -67,7 +69,8 @@ pub fn read(plan: &str) -> Vec<Intent> {
 /// The labels of what a clause speaks of.
 fn things(clause: &Clause, lexicon: &Lexicon) -> Vec<String> {
     let mut labels = Vec::new();
-    for thing in &lexicon.things {
+    let named = lexicon.may_name(clause.words());
+    for thing in lexicon.things.iter().filter(|_| named) {
         if clause.has(&thing.words) && !clause.has(&thing.except) {
             labels.push(thing.label.clone());
         }

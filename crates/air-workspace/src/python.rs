@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     path::PathBuf,
     process::Command,
     sync::{Mutex, PoisonError},
@@ -20,14 +20,15 @@ pub(crate) struct PythonHome {
 }
 
 impl PythonHome {
-    /// The one that `PATH` leads to.
-    pub(crate) fn find() -> Self {
-        let path = env::var_os("PATH");
+    /// The one that `PATH` leads to: that of the tools' own `environment`, or else the host's.
+    pub(crate) fn find(environment: &[(String, String)]) -> Self {
+        let own = environment.iter().rev().find(|(name, _)| name == "PATH");
+        let path = own.map(|(_, path)| path.into()).or_else(|| env::var_os("PATH"));
         let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = found.iter().find(|(known, _)| *known == path) {
             return known.clone();
         }
-        let asked = Self::ask();
+        let asked = Self::ask(path.as_deref());
         // One that is not there may be installed.
         if asked.program.exists() {
             found.push((path, asked.clone()));
@@ -36,10 +37,15 @@ impl PythonHome {
     }
 
     /// Asks `python3` itself, since on `PATH` it may be a shim that needs its own directories.
-    fn ask() -> Self {
+    fn ask(path: Option<&OsStr>) -> Self {
         let ask = "import os, sys; print(sys.executable, os.path.realpath(sys.executable), \
                    sys.prefix, sys.base_prefix, sep='\\n')";
-        let answer = Command::new("python3").args(["-I", "-c", ask]).output();
+        let mut command = Command::new("python3");
+        command.args(["-I", "-c", ask]);
+        if let Some(path) = path {
+            command.env("PATH", path);
+        }
+        let answer = command.output();
         let answer = answer.map(|answer| answer.stdout).unwrap_or_default();
         let answer = String::from_utf8_lossy(&answer).into_owned();
         let mut lines = answer.lines().map(PathBuf::from);

@@ -183,7 +183,7 @@ impl World for LocalWorld {
 
     fn baseline(&self) -> Result<Telemetry, WorldError> {
         let command = instrument::prepare(&self.root, &self.case).map_err(failed)?;
-        let (observation, mut seen, duration_ms) = self.run(command)?;
+        let (observation, mut seen, duration_ms) = self.run_and_count(&command)?;
         seen.hooks = Some(instrument::read(&self.root, &self.case));
         Ok(Telemetry {
             cut_off: duration_ms >= u64::try_from(STEP.as_millis()).unwrap_or(u64::MAX),

@@ -41,20 +41,61 @@ const PROGRAMS: [(&str, &str); 8] = [
 ];
 /// Where Debian has modules, for a Python of another origin.
 const MODULES_OF_DEBIAN: &str = "/usr/lib/python3/dist-packages";
+/// Where Debian has its own Python before any other.
+const PATH_OF_DEBIAN: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+const VERSION: &str =
+    "import sys; print('%d.%d' % sys.version_info[:2], sys.version_info >= (3, 10))";
 
-/// `PYTHONPATH` inside, where the machine's `python3` is not the one that its packages are for.
-pub(crate) fn python_path() -> Option<String> {
-    static PATH: OnceLock<Option<String>> = OnceLock::new();
-    let find = || {
-        let ask = "import sys; print(*sys.version_info[:2], sys.base_prefix)";
-        let own = answer(Command::new("python3").args(["-I", "-c", ask]))?;
-        let system = answer(Command::new("/usr/bin/python3").args(["-I", "-c", ask]))?;
-        let version = |text: &str| text.split(' ').take(2).collect::<Vec<_>>().join(".");
-        // Compiled modules fit their own version only.
-        let fits = own != system && version(&own) == version(&system);
-        (fits && Path::new(MODULES_OF_DEBIAN).is_dir()).then(|| MODULES_OF_DEBIAN.to_owned())
-    };
-    PATH.get_or_init(find).clone()
+/// The Python of worlds: the one that modules can be installed for as packages.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Python {
+    /// `PATH` inside, if not the default one.
+    path: Option<String>,
+    /// `PYTHONPATH` inside, beside what is in the world.
+    modules: Option<String>,
+}
+
+impl Python {
+    /// The machine's own, if packages are for its version as well; or else the one they are for.
+    pub(crate) fn find() -> &'static Self {
+        static FOUND: OnceLock<Python> = OnceLock::new();
+        FOUND.get_or_init(|| {
+            let (own, system) = (version("python3"), version("/usr/bin/python3"));
+            match (own, system) {
+                (own, Some((system, true))) if Path::new(MODULES_OF_DEBIAN).is_dir() => {
+                    let fits = own.is_some_and(|(own, _)| own == system);
+                    Self {
+                        path: (!fits).then(|| PATH_OF_DEBIAN.to_owned()),
+                        modules: fits.then(|| MODULES_OF_DEBIAN.to_owned()),
+                    }
+                }
+                _ => Self::default(),
+            }
+        })
+    }
+
+    /// Variables of all calls. `more` has further modules.
+    pub(crate) fn environment(&self, more: &str) -> Vec<(String, String)> {
+        let modules = [Some(more), self.modules.as_deref()].into_iter().flatten();
+        let modules = modules.collect::<Vec<_>>().join(":");
+        let path = self.path.iter().map(|path| ("PATH".to_owned(), path.clone()));
+        path.chain([("PYTHONPATH".to_owned(), modules)]).collect()
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("python3");
+        command.envs(self.path.iter().map(|path| ("PATH", path)));
+        command.envs(self.modules.iter().map(|modules| ("PYTHONPATH", modules)));
+        command
+    }
+}
+
+/// Version of an interpreter, and whether it is recent enough.
+fn version(program: &str) -> Option<(String, bool)> {
+    let mut command = Command::new(program);
+    let told = answer(command.args(["-I", "-c", VERSION]))?;
+    let (version, recent) = told.split_once(' ')?;
+    Some((version.to_owned(), recent == "True"))
 }
 
 fn answer(command: &mut Command) -> Option<String> {
@@ -93,12 +134,8 @@ impl Machine {
         *known.entry(name.to_owned()).or_insert_with(|| {
             let ask = "import importlib.util, sys; \
                        sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
-            let mut command = Command::new("python3");
-            command.args(["-c", ask, name]);
-            if let Some(path) = python_path() {
-                command.env("PYTHONPATH", path);
-            }
-            command.output().is_ok_and(|output| output.status.success())
+            let mut command = Python::find().command();
+            command.args(["-c", ask, name]).output().is_ok_and(|output| output.status.success())
         })
     }
 
@@ -171,9 +208,8 @@ fn sandbox(supervisor: &[OsString]) -> Probe {
 }
 
 fn python() -> Probe {
-    let ask = "import sys; print('%d.%d' % sys.version_info[:2]); \
-               sys.exit(sys.version_info < (3, 10))";
-    let told = answer(Command::new("python3").args(["-I", "-c", ask]));
+    let told = answer(Python::find().command().args(["-c", VERSION]));
+    let told = told.and_then(|told| Some(told.strip_suffix(" True")?.to_owned()));
     Probe {
         name: "python3 from 3.10".to_owned(),
         found: told.ok_or_else(|| "not found, or older".to_owned()),

@@ -72,23 +72,38 @@ fn a_case_is_found_undone_and_refused_and_air_knows_nothing_of_the_oracle() {
     assert_eq!(report["total"]["collateral"], 0);
     assert_eq!(run().stdout, first.stdout, "what is there already gives the same report");
 
-    // The journal of the run in which the call was refused: nothing has printed a secret.
-    let refused = fs::read_dir(place.path()).expect("a directory").flatten();
-    let refused = refused.map(|entry| entry.path());
-    let refused = refused.filter(|path| path.display().to_string().contains("-r2-"));
-    let refused = refused.last().expect("the world is kept");
-    let secrets = secrets(&refused.join("world/root"));
-    assert!(secrets.len() > 3, "{}", secrets.len());
+    let recorded = fs::read_to_string(place.path().join(format!("out/steps/{id}.json")));
+    let recorded: Value = serde_json::from_str(&recorded.expect("a record")).expect("JSON");
+    let output = recorded["step"]["observation"]["content"].as_str().expect("an output");
+    knows_nothing(&world(place.path(), "-r1-"), &case, output);
+    // Where the call was refused, nothing has been printed.
+    knows_nothing(&world(place.path(), "-r2-"), &case, "");
+}
+
+/// The world of a phase, which was kept.
+fn world(place: &Path, phase: &str) -> PathBuf {
+    let entries = fs::read_dir(place).expect("a directory").flatten().map(|entry| entry.path());
+    let mut worlds = entries.filter(|path| path.display().to_string().contains(phase));
+    worlds.next().expect("the world is kept")
+}
+
+/// Nothing in a journal that only the oracle knows, beside what the call and its output say.
+fn knows_nothing(world: &Path, case: &Value, output: &str) {
+    let text = |name: &str| case[name].as_str().unwrap_or_default().to_owned();
+    let mut unknown = secrets(&world.join("world/root"));
+    assert!(unknown.len() > 3, "{}", unknown.len());
+    unknown.extend([text("category"), text("expected")]);
+    let said = format!("{}\n{output}", text("code"));
+    unknown.retain(|one| !one.is_empty() && !said.contains(one.as_str()));
     let mut files = Vec::new();
-    files_below(&refused.join("state"), &mut files);
+    files_below(&world.join("state"), &mut files);
     files.retain(|file| file.display().to_string().contains("journal.sqlite"));
-    assert!(!files.is_empty());
-    for file in files {
-        let held = String::from_utf8_lossy(&fs::read(&file).expect("a file")).into_owned();
-        let category = case["category"].as_str().expect("a category").to_owned();
-        for secret in secrets.iter().chain([&category]) {
-            assert!(!held.contains(secret.as_str()), "{} holds `{secret}`", file.display());
-        }
+    let held: Vec<u8> = files.iter().flat_map(|file| fs::read(file).expect("a file")).collect();
+    let held = String::from_utf8_lossy(&held);
+    let first_line = text("code").lines().next().unwrap_or_default().to_owned();
+    assert!(held.contains(&first_line), "what is in the journal can be read");
+    for one in unknown {
+        assert!(!held.contains(&one), "the journal of {} holds `{one}`", world.display());
     }
 }
 

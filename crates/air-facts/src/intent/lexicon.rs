@@ -1,6 +1,6 @@
 //! The words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use air_core::code::Activity;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ pub(super) type Phrase = Vec<String>;
 
 #[derive(Default)]
 pub(super) struct Lexicon {
-    pub(super) joins: Vec<Phrase>,
+    joins: Vec<Phrase>,
     pub(super) negations: Vec<Phrase>,
     pub(super) speaks: Vec<Phrase>,
     pub(super) except: Vec<Phrase>,
@@ -21,6 +21,16 @@ pub(super) struct Lexicon {
     pub(super) pronouns: Vec<Phrase>,
     pub(super) things: Vec<Thing>,
     pub(super) meanings: Vec<Meaning>,
+    /// First words, of which most words are none.
+    first: First,
+}
+
+/// First words of phrases.
+#[derive(Default)]
+struct First {
+    joins: HashSet<String>,
+    verbs: HashSet<String>,
+    things: HashSet<String>,
 }
 
 /// What has a label, and which words stand for it.
@@ -118,7 +128,31 @@ impl Lexicon {
             pronouns: phrases(&raw.pronouns),
             things: things.collect(),
             meanings: meanings.collect(),
+            first: First::default(),
         }
+        .indexed()
+    }
+
+    fn indexed(mut self) -> Self {
+        let verbs = self.meanings.iter().flat_map(|meaning| &meaning.verbs);
+        let verbs = verbs.flat_map(|verb| verb.plain.iter().chain([&verb.participle]));
+        self.first = First {
+            joins: first(self.joins.iter()),
+            verbs: first(verbs),
+            things: first(self.things.iter().flat_map(|thing| &thing.words)),
+        };
+        self
+    }
+
+    /// Whether those words begin with what parts clauses.
+    pub(super) fn joins(&self, words: &[String]) -> bool {
+        words.first().is_some_and(|word| self.first.joins.contains(word))
+            && self.joins.iter().any(|join| words.starts_with(join))
+    }
+
+    /// Whether any of those words may begin the name of a thing.
+    pub(super) fn may_name<'a>(&self, mut words: impl Iterator<Item = &'a str>) -> bool {
+        words.any(|word| self.first.things.contains(word))
     }
 
     /// Whether those words begin with what is left out.
@@ -131,12 +165,12 @@ impl Lexicon {
 
     /// Whether that word is a form of any verb of the table.
     pub(super) fn is_verb(&self, word: &str) -> bool {
-        let is = |phrase: &Phrase| phrase.first().is_some_and(|first| first == word);
-        self.meanings
-            .iter()
-            .flat_map(|meaning| &meaning.verbs)
-            .any(|verb| verb.plain.iter().any(is) || is(&verb.participle))
+        self.first.verbs.contains(word)
     }
+}
+
+fn first<'a>(phrases: impl Iterator<Item = &'a Phrase>) -> HashSet<String> {
+    phrases.filter_map(|phrase| phrase.first().cloned()).collect()
 }
 
 fn phrases(all: &[String]) -> Vec<Phrase> {

@@ -50,7 +50,7 @@ fn split(part: &str, lexicon: &Lexicon) -> Vec<Vec<String>> {
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let rest = words.get(at..).unwrap_or_default();
-        if lexicon.joins.iter().any(|join| rest.starts_with(join)) {
+        if lexicon.joins(rest) {
             pieces.push(Vec::new());
         }
         if let Some(last) = pieces.last_mut() {
