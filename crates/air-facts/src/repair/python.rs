@@ -1,10 +1,13 @@
 //! Python: one file a kind of defect.
 
 mod choice;
+mod guard;
 mod keys;
 mod loader;
+mod privilege;
 mod seed;
 mod timing;
+mod validation;
 
 use air_core::{code::Defect, port::Alone};
 
@@ -31,7 +34,10 @@ impl Patch {
 
 type Mend = fn(&Tree<'_, '_>, u32) -> Option<Patch>;
 
-const KINDS: [(&str, Mend); 5] = [
+const KINDS: [(&str, Mend); 8] = [
+    ("unguarded-action", guard::mend),
+    ("privilege-kept", privilege::mend),
+    ("lenient-validation", validation::mend),
     ("predictable-seed", seed::mend),
     ("timing-comparison", timing::mend),
     ("unsafe-deserialization", loader::mend),

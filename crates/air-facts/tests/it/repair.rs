@@ -65,7 +65,7 @@ proptest! {
         let all: Vec<_> = cases().collect();
         let (title, source, _) = all[at % all.len()];
         let end = source.char_indices().map(|(at, _)| at).nth(cut).unwrap_or(source.len());
-        let source = &source[..end];
+        let source = source.get(..end).unwrap();
         if let Some(mended) = mend(title, source) {
             let facts = python(&mended.source);
             prop_assert!(facts.defects.len() < python(source).defects.len(), "{}", mended.source);

@@ -63,7 +63,7 @@ pub(crate) fn change(tree: &Tree, call: Id) -> Option<Change> {
     named(last)
 }
 
-fn named(name: &str) -> Option<Change> {
+pub(crate) fn named(name: &str) -> Option<Change> {
     let words = names::words(name);
     let right = |word: &String| {
         RIGHTS.contains(&word.as_str())
