@@ -4,7 +4,7 @@ mod ast;
 mod bound;
 mod branches;
 mod call;
-mod defect;
+pub(crate) mod defect;
 mod defects;
 mod effects;
 mod expression;

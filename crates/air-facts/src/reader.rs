@@ -71,6 +71,13 @@ impl CodeParser {
         self
     }
 
+    /// The argument of `tool` that carries source, and of which language.
+    pub(crate) fn source(&self, tool: &str) -> Option<(&str, Carries)> {
+        let arguments = self.tools.get(tool)?;
+        let source = arguments.iter().find(|(_, carries)| carries.is_source());
+        source.map(|(name, carries)| (name.as_str(), *carries))
+    }
+
     /// The facts of the call's code-bearing argument, and of what the tool itself does to the files
     /// that the call names; without a language where it carries no source.
     pub fn read(&self, tool: &str, arguments: &Arguments, around: &dyn Surroundings) -> CodeFacts {

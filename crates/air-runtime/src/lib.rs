@@ -19,5 +19,6 @@ mod session;
 
 pub use engine::{GuardrailFault, LoadedGuardrails, load_guardrails};
 pub use ports::Ports;
+pub use repair::proved as proved_repair;
 pub use resume::{Attention, Decision};
 pub use session::{GateReply, Opening, ReviewReply, RuntimeError, Session, Ticket};

@@ -1,12 +1,15 @@
 //! Mends the program of a step, and proves it: the mended one is run, and no rule that found the
 //! incident may hold on that run. What the run did is taken back.
+//!
+//! A repair is an extra to containment: one that is not proved is told, and no person is waited for.
 
 use std::sync::OnceLock;
 
 use air_core::{
     id::PayloadId,
-    incident::{Action, Incident},
+    incident::{Action, Exhibit, Incident, IncidentEvent, Input},
     outcome::Outcome,
+    port::{Event, JournalError, Stream},
     redact::redact,
     step::{CompletedStep, Observation, ProposedStep, ToolCall},
 };
@@ -15,7 +18,7 @@ use crate::{
     Ports,
     decide::payload,
     facts::Scene,
-    respond::{Case, Context, supply},
+    respond::{Case, Context, record, supply},
     session::RuntimeError,
 };
 
@@ -33,14 +36,54 @@ pub(crate) async fn plan(
     Ok(Some(Action::Repair { tool: call.tool.clone(), arguments, said }))
 }
 
-/// Runs the mended program and says that it proved sound, or why not.
-pub(crate) async fn prove(
+/// What begins the name of a mended program that is kept.
+const KEPT: &str = "repaired.";
+
+/// The program that was mended and proved, if one was.
+pub fn proved<'a>(events: impl IntoIterator<Item = &'a IncidentEvent>) -> Option<&'a Exhibit> {
+    let exhibits = events.into_iter().flat_map(|event| match event {
+        IncidentEvent::Preserved { exhibits } => exhibits.as_slice(),
+        _ => &[],
+    });
+    exhibits.filter(|exhibit| exhibit.name.starts_with(KEPT)).last()
+}
+
+/// Whether a mended program was proved.
+pub(crate) async fn is_proved(ports: &Ports, incident: &Incident) -> Result<bool, JournalError> {
+    let records = ports.journal.read(&Stream::Incident(incident.id().clone())).await?;
+    let events = records.iter().filter_map(|record| match &record.event {
+        Event::Incident(event) => Some(event),
+        Event::Session(_) => None,
+    });
+    Ok(proved(events).is_some())
+}
+
+/// Proves a repair and keeps the program. Either way nothing is left to be done.
+pub(crate) async fn perform(
+    ports: &Ports,
+    context: &Context<'_>,
+    case: &Case,
+    incident: &mut Incident,
+    program: (&str, &PayloadId, &str),
+) -> Result<Input, RuntimeError> {
+    let said = match prove(ports, context, case, incident, program).await {
+        Ok((said, exhibits)) => {
+            record(ports, incident, Input::Preserved(exhibits)).await?;
+            said
+        }
+        Err(why) => format!("no repair: {why}"),
+    };
+    Ok(Input::Finished(Ok(said)))
+}
+
+/// Runs the mended program; says that it proved sound, with the program, or why not.
+async fn prove(
     ports: &Ports,
     context: &Context<'_>,
     case: &Case,
     incident: &Incident,
     (tool, arguments, said): (&str, &PayloadId, &str),
-) -> Result<String, String> {
+) -> Result<(String, Vec<Exhibit>), String> {
     let json = ports.journal.payload(arguments).await.map_err(|error| error.to_string())?;
     let json = json.ok_or("the mended program was erased")?;
     let arguments = serde_json::from_slice(&json).map_err(|error| error.to_string())?;
@@ -74,7 +117,8 @@ pub(crate) async fn prove(
     }
     judged?;
     back.map_err(|error| redact(&format!("what the mended program did is left: {error}")))?;
-    Ok(format!("{said}; ran the mended program, and no rule holds on it"))
+    let kept = keep(ports, &scene, case).await?;
+    Ok((format!("{said}; ran the mended program, and no rule holds on it"), kept))
 }
 
 /// No rule that found the incident holds on the run.
@@ -96,4 +140,25 @@ async fn judge(scene: &Scene<'_>, case: &Case) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The arguments that were mended, as evidence.
+async fn keep(ports: &Ports, scene: &Scene<'_>, case: &Case) -> Result<Vec<Exhibit>, String> {
+    let ending = match scene.code().language.as_deref() {
+        Some("python") => "py",
+        Some("shell") => "sh",
+        _ => "txt",
+    };
+    let before = &case.step.proposed.call.arguments;
+    let mut kept = Vec::new();
+    for (name, value) in &scene.step.call.arguments {
+        let Some(text) = value.as_str().filter(|_| before.get(name) != Some(value)) else {
+            continue;
+        };
+        let content = ports.journal.put_payload(text.as_bytes()).await;
+        let content = content.map_err(|error| format!("the program was not kept: {error}"))?;
+        let size = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        kept.push(Exhibit { name: format!("{KEPT}{ending}"), size, content });
+    }
+    Ok(kept)
 }

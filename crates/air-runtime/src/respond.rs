@@ -131,8 +131,7 @@ async fn perform(
 ) -> Result<Input, RuntimeError> {
     if let Action::Repair { tool, arguments, said } = action {
         let program = (tool.as_str(), arguments, said.as_str());
-        let proved = repair::prove(ports, context, case, incident, program).await;
-        return Ok(Input::Finished(proved));
+        return repair::perform(ports, context, case, incident, program).await;
     }
     if *action != Action::Preserve {
         return Ok(Input::Finished(act(ports, incident, id, action).await));
@@ -260,7 +259,17 @@ impl Case {
         match phase {
             Phase::Containment => self.stopped(&scene, incident).await,
             Phase::Recovery | Phase::Eradication if detection.restorable => {
-                Input::Verified(self.restored(&scene, incident).await)
+                match repair::is_proved(ports, incident).await {
+                    // Nothing is left that could be restored.
+                    Ok(false) if !self.rules.iter().any(|rule| is_restorable(rule)) => {
+                        Input::NotApplicable
+                    }
+                    Ok(proved) => Input::Verified(self.restored(&scene, proved).await),
+                    Err(error) => {
+                        let outcome = Outcome::undetermined(error.to_string().as_str());
+                        Input::Verified(Verdict::by_condition(outcome, String::new()))
+                    }
+                }
             }
             Phase::Recovery | Phase::Eradication => Input::NotApplicable,
         }
@@ -310,11 +319,10 @@ impl Case {
     }
 
     /// Every rule that held can be told not to hold any more, on fresh facts.
-    async fn restored(&self, scene: &Scene<'_>, incident: &Incident) -> Verdict {
+    async fn restored(&self, scene: &Scene<'_>, proved: bool) -> Verdict {
         let mut outcome = Outcome::Satisfied;
         let mut proof = Vec::new();
-        let repaired = |planned: &PlannedAction| matches!(planned.action, Action::Repair { .. });
-        if incident.detection().response.iter().any(repaired) {
+        if proved {
             proof.push("no rule holds on the mended program, which was run".to_owned());
         }
         let mut facts = scene.facts();

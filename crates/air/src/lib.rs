@@ -270,6 +270,7 @@ impl Air {
             let synthesizer = Compiler::new(Arc::<CodeParser>::clone(&code), Arc::clone(&labels));
             Arc::new(synthesizer) as Arc<dyn air_core::port::Synthesizer>
         });
+        let repairer = Arc::new(air_facts::Mender::new(Arc::<CodeParser>::clone(&code)));
         let ports = Ports {
             journal: Arc::<SqliteJournal>::clone(&self.journal),
             guardrails: Arc::<SqliteJournal>::clone(&self.journal),
@@ -283,7 +284,7 @@ impl Air {
             ids: Arc::new(RandomIds),
             inspector: None,
             judge: None,
-            repairer: None,
+            repairer: Some(repairer),
             synthesizer,
         };
         (ports, tools)

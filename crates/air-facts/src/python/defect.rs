@@ -8,17 +8,17 @@ mod digest;
 mod flow;
 mod formats;
 mod growth;
-mod guard;
-mod keys;
+pub(crate) mod guard;
+pub(crate) mod keys;
 mod loader;
 mod monitor;
 mod names;
-mod privilege;
+pub(crate) mod privilege;
 mod seed;
 mod size;
 mod timing;
-mod tree;
-mod validation;
+pub(crate) mod tree;
+pub(crate) mod validation;
 
 use tree_sitter::Node;
 

@@ -10,6 +10,7 @@ mod intents;
 mod labels;
 mod python;
 mod reader;
+mod repair;
 mod scripts;
 mod steps;
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use air_core::{
     code::CodeFacts,
-    incident::{Ending, Incident, State},
-    port::{Repaired, Repairer},
+    incident::{Ending, Incident, IncidentEvent, State},
+    port::{Event, Repaired, Repairer, Stream},
     step::{Arguments, Observation, ToolCall},
 };
-use air_runtime::{GateReply, Session};
+use air_runtime::{GateReply, Session, proved_repair};
 use air_testkit::{run::Stage, scripted::ScriptedWorkspace};
 use futures::executor::block_on;
 
@@ -53,6 +53,16 @@ fn incident(repairer: Option<Into>) -> (Stage, Incident) {
     (stage, incident)
 }
 
+fn events(stage: &Stage, incident: &Incident) -> Vec<IncidentEvent> {
+    let stream = Stream::Incident(incident.id().clone());
+    let records = block_on(stage.ports.journal.read(&stream)).expect("the incident");
+    let events = records.into_iter().filter_map(|record| match record.event {
+        Event::Incident(event) => Some(event),
+        Event::Session(_) => None,
+    });
+    events.collect()
+}
+
 fn commands(stage: &Stage) -> Vec<String> {
     let calls = stage.tools.calls();
     calls
@@ -67,15 +77,24 @@ fn a_mended_program_is_run_and_what_it_did_is_taken_back() {
     assert!(matches!(incident.state(), State::Closed(_)), "{:?}", incident.state());
     assert_eq!(incident.endings().recovery, Some(Ending::Done));
     assert_eq!(commands(&stage), ["echo strong"]);
+    let kept = proved_repair(&events(&stage, &incident)).expect("it is kept").clone();
+    assert_eq!((kept.name.as_str(), kept.size), ("repaired.sh", 11));
     assert_eq!(stage.workspace.actions(), ["preserve", "kill", "quarantine", "rollback"]);
 }
 
 #[test]
 fn one_on_which_the_rule_still_holds_is_no_repair() {
     let (stage, incident) = incident(Some(Into("echo less weak")));
-    assert!(matches!(incident.state(), State::Escalated(_)), "{:?}", incident.state());
-    assert!(matches!(incident.endings().recovery, Some(Ending::Failed { .. })));
-    assert!(commands(&stage).iter().all(|command| command == "echo less weak"));
+    assert!(matches!(incident.state(), State::Closed(_)), "{:?}", incident.state());
+    assert_eq!(incident.endings().recovery, Some(Ending::NotApplicable));
+    assert_eq!(commands(&stage), ["echo less weak"], "once is enough");
+    let events = events(&stage, &incident);
+    assert_eq!(proved_repair(&events), None);
+    let is_told = |event: &IncidentEvent| {
+        matches!(event, IncidentEvent::ActionFinished { result: Ok(said), .. }
+            if said == "no repair: @weak holds on the mended program too")
+    };
+    assert!(events.iter().any(is_told), "{events:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ const MOST_NAMES: usize = 8;
 
 impl<'s> Tree<'s, '_> {
     /// The dotted name of what `id` is: imports are resolved, `name()` stands for what `name` makes.
-    pub(super) fn dotted(&self, id: Id) -> String {
+    pub(crate) fn dotted(&self, id: Id) -> String {
         self.dotted_in(id, MOST_NAMES)
     }
 
@@ -77,12 +77,12 @@ impl<'s> Tree<'s, '_> {
     }
 
     /// What is called, by its dotted name.
-    pub(super) fn callee(&self, call: Id) -> String {
+    pub(crate) fn callee(&self, call: Id) -> String {
         self.child(call, "function").map(|callee| self.dotted(callee)).unwrap_or_default()
     }
 
     /// All that `name` is given in the innermost scope that gives it something.
-    pub(super) fn given(&self, scope: usize, name: &'s str) -> Vec<Id> {
+    pub(crate) fn given(&self, scope: usize, name: &'s str) -> Vec<Id> {
         let mut scope = scope;
         loop {
             if let Some(values) = self.assigned.get(&(scope, name)) {
@@ -98,7 +98,7 @@ impl<'s> Tree<'s, '_> {
     }
 
     /// The function of which `name` is a parameter where `id` is, and its place.
-    pub(super) fn parameter(&self, id: Id) -> Option<(usize, usize)> {
+    pub(crate) fn parameter(&self, id: Id) -> Option<(usize, usize)> {
         if self.kind(id) != "identifier" {
             return None;
         }
@@ -116,7 +116,7 @@ impl<'s> Tree<'s, '_> {
     }
 
     /// What calls of the source pass for a parameter, and its default.
-    pub(super) fn passed(&self, function: usize, place: usize) -> Vec<Id> {
+    pub(crate) fn passed(&self, function: usize, place: usize) -> Vec<Id> {
         let Some(function) = self.functions.get(function) else { return Vec::new() };
         let Some((name, default)) = function.parameters.get(place) else { return Vec::new() };
         let called = match function.class {
@@ -130,7 +130,7 @@ impl<'s> Tree<'s, '_> {
     }
 
     /// The functions of the source that this call may run.
-    pub(super) fn runs(&self, call: Id) -> Vec<usize> {
+    pub(crate) fn runs(&self, call: Id) -> Vec<usize> {
         let Some(callee) = self.child(call, "function") else { return Vec::new() };
         let last = match self.kind(callee) {
             "attribute" => self.child(callee, "attribute").unwrap_or(callee),
@@ -152,17 +152,17 @@ impl<'s> Tree<'s, '_> {
     }
 
     /// The functions of that name.
-    pub(super) fn defined(&self, name: &str) -> Vec<usize> {
+    pub(crate) fn defined(&self, name: &str) -> Vec<usize> {
         self.by_name.get(name).cloned().unwrap_or_default()
     }
 
     /// `id` and all that it is computed from.
-    pub(super) fn reach(&self, id: Id) -> Vec<Id> {
+    pub(crate) fn reach(&self, id: Id) -> Vec<Id> {
         self.reach_while(id, |_| true)
     }
 
     /// The same, without looking into what `into` denies.
-    pub(super) fn reach_while(&self, id: Id, into: impl Fn(Id) -> bool) -> Vec<Id> {
+    pub(crate) fn reach_while(&self, id: Id, into: impl Fn(Id) -> bool) -> Vec<Id> {
         let mut seen: HashSet<Id> = HashSet::new();
         let mut found = Vec::new();
         let mut stack = vec![id];
@@ -212,7 +212,7 @@ impl<'s> Tree<'s, '_> {
     }
 
     /// The text that `id` is, if it is a constant of the source.
-    pub(super) fn constant(&self, id: Id) -> Option<String> {
+    pub(crate) fn constant(&self, id: Id) -> Option<String> {
         self.constant_in(id, MOST_NAMES)
     }
 
@@ -298,7 +298,7 @@ impl<'s> Tree<'s, '_> {
     }
 
     /// The number that `id` is, if every value that it may have is known: the largest of them.
-    pub(super) fn amount(&self, id: Id) -> Option<f64> {
+    pub(crate) fn amount(&self, id: Id) -> Option<f64> {
         self.amount_in(id, MOST_NAMES)
     }
 
@@ -369,7 +369,7 @@ impl<'s> Tree<'s, '_> {
     }
 
     /// The functions and classes around `id`, innermost first, by name.
-    pub(super) fn around(&self, id: Id) -> Vec<&'s str> {
+    pub(crate) fn around(&self, id: Id) -> Vec<&'s str> {
         let mut names = Vec::new();
         let mut scope = self.scope(id);
         while let Some(function) = self.functions.get(scope).filter(|_| scope != 0) {
@@ -382,6 +382,6 @@ impl<'s> Tree<'s, '_> {
 }
 
 /// As a number to count with.
-pub(super) fn count(items: usize) -> f64 {
+pub(crate) fn count(items: usize) -> f64 {
     u32::try_from(items).map_or(f64::MAX, f64::from)
 }

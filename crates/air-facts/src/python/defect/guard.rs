@@ -51,7 +51,7 @@ const RIGHTS: [&str; 16] = [
 ];
 
 /// Functions of the source that are checks, by name.
-fn guards<'s>(tree: &Tree<'s, '_>) -> Vec<&'s str> {
+pub(crate) fn guards<'s>(tree: &Tree<'s, '_>) -> Vec<&'s str> {
     let defined = tree.functions.iter().skip(1).filter(|function| {
         let words = names::words(function.name);
         let first = words.first().map(String::as_str).unwrap_or_default();

@@ -8,7 +8,7 @@ use super::{
 };
 
 /// The key that `id` is, if it is a constant.
-fn key(tree: &Tree, id: Id) -> Option<String> {
+pub(crate) fn key(tree: &Tree, id: Id) -> Option<String> {
     match tree.kind(id) {
         "string" | "concatenated_string" => {
             tree.literal(id).filter(|text| !text.is_empty()).map(|text| format!("'{text}'"))
@@ -96,7 +96,7 @@ fn in_json(text: &str) -> Option<String> {
 }
 
 /// The pairs that `id` puts into a list: itself, or what it holds.
-fn pairs(tree: &Tree, id: Id) -> Vec<(String, Id)> {
+pub(crate) fn pairs(tree: &Tree, id: Id) -> Vec<(String, Id)> {
     let pair = |id: Id| {
         let parts: Vec<Id> = tree.below(id).collect();
         match (tree.kind(id), parts.as_slice()) {
@@ -165,7 +165,7 @@ fn lists(tree: &Tree, flaws: &mut Vec<Flaw>) {
 
 /// Whether the list of that name is searched for a key: made a dictionary, or gone through with the
 /// first of each pair compared, here or in a function that it is passed to.
-fn looked_up(tree: &Tree, scope: usize, name: &str) -> bool {
+pub(crate) fn looked_up(tree: &Tree, scope: usize, name: &str) -> bool {
     let compares = |names: &[&str], id: Id| {
         tree.within(id).any(|at| {
             tree.kind(at) == "comparison_operator"

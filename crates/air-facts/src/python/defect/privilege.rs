@@ -42,13 +42,13 @@ const RIGHTS: [&str; 9] = [
 ];
 
 #[derive(Clone, Copy, PartialEq)]
-enum Change {
+pub(crate) enum Change {
     Raise,
     Lower,
 }
 
 /// What a call does to privileges.
-fn change(tree: &Tree, call: Id) -> Option<Change> {
+pub(crate) fn change(tree: &Tree, call: Id) -> Option<Change> {
     let callee = tree.callee(call);
     if matches!(
         callee.as_str(),
@@ -63,7 +63,7 @@ fn change(tree: &Tree, call: Id) -> Option<Change> {
     named(last)
 }
 
-fn named(name: &str) -> Option<Change> {
+pub(crate) fn named(name: &str) -> Option<Change> {
     let words = names::words(name);
     let right = |word: &String| {
         RIGHTS.contains(&word.as_str())

@@ -1,13 +1,13 @@
 //! The syntax of one source as a flat list in source order: descendants are a range, parents are known.
 
-use std::{cell::Cell, collections::HashMap};
+use std::{cell::Cell, collections::HashMap, ops::Range};
 
 use tree_sitter::Node;
 
 use crate::{python::literal, syntax};
 
 /// A node, by its place in the list.
-pub(super) type Id = usize;
+pub(crate) type Id = usize;
 
 #[derive(Debug)]
 struct Item<'t> {
@@ -23,37 +23,37 @@ struct Item<'t> {
 
 /// A function or lambda.
 #[derive(Debug, Default)]
-pub(super) struct Function<'s> {
+pub(crate) struct Function<'s> {
     /// Empty for a lambda that has no name.
-    pub(super) name: &'s str,
-    pub(super) at: Id,
+    pub(crate) name: &'s str,
+    pub(crate) at: Id,
     /// Names and default values, without `self`.
-    pub(super) parameters: Vec<(&'s str, Option<Id>)>,
+    pub(crate) parameters: Vec<(&'s str, Option<Id>)>,
     /// What it returns or yields.
-    pub(super) returns: Vec<Id>,
+    pub(crate) returns: Vec<Id>,
     /// The function around it.
-    pub(super) outer: usize,
+    pub(crate) outer: usize,
     /// The class that it is a method of.
-    pub(super) class: Option<&'s str>,
+    pub(crate) class: Option<&'s str>,
 }
 
 /// The source, with what its names stand for.
 #[derive(Debug)]
-pub(super) struct Tree<'s, 't> {
-    pub(super) source: &'s str,
+pub(crate) struct Tree<'s, 't> {
+    pub(crate) source: &'s str,
     items: Vec<Item<'t>>,
     /// The first is the module.
-    pub(super) functions: Vec<Function<'s>>,
+    pub(crate) functions: Vec<Function<'s>>,
     /// Dotted names of what is imported.
-    pub(super) imports: HashMap<&'s str, String>,
+    pub(crate) imports: HashMap<&'s str, String>,
     /// What each name of a scope is given, `self.name` and mutations included.
-    pub(super) assigned: HashMap<(usize, &'s str), Vec<Id>>,
+    pub(crate) assigned: HashMap<(usize, &'s str), Vec<Id>>,
     /// Calls by the last part of what is called.
-    pub(super) calls: HashMap<&'s str, Vec<Id>>,
+    pub(crate) calls: HashMap<&'s str, Vec<Id>>,
     /// All calls.
-    pub(super) every_call: Vec<Id>,
+    pub(crate) every_call: Vec<Id>,
     /// Functions by their names.
-    pub(super) by_name: HashMap<&'s str, Vec<usize>>,
+    pub(crate) by_name: HashMap<&'s str, Vec<usize>>,
     /// How many more expressions may be looked at.
     left: Cell<usize>,
     /// Questions that are being answered.
@@ -85,7 +85,7 @@ const PUTS: [&str; 12] = [
 ];
 
 impl<'s, 't> Tree<'s, 't> {
-    pub(super) fn new(source: &'s str, root: Node<'t>) -> Self {
+    pub(crate) fn new(source: &'s str, root: Node<'t>) -> Self {
         let left = Cell::new(BASE_WORK + WORK_A_BYTE * source.len());
         let mut tree = Self {
             source,
@@ -307,13 +307,13 @@ impl<'s, 't> Tree<'s, 't> {
     }
 
     /// Counts a step; `false` when there have been too many.
-    pub(super) fn work(&self, steps: usize) -> bool {
+    pub(crate) fn work(&self, steps: usize) -> bool {
         self.left.set(self.left.get().saturating_sub(steps));
         self.left.get() > 0
     }
 
     /// Answers a question within others, unless they are too many.
-    pub(super) fn nested<T>(&self, answer: impl FnOnce() -> T) -> Option<T> {
+    pub(crate) fn nested<T>(&self, answer: impl FnOnce() -> T) -> Option<T> {
         let deep = self.nested.get();
         if deep >= MOST_NESTED || !self.work(1) {
             return None;
@@ -326,56 +326,61 @@ impl<'s, 't> Tree<'s, 't> {
 
     // --- nodes
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
 
-    pub(super) fn kind(&self, id: Id) -> &'t str {
+    pub(crate) fn kind(&self, id: Id) -> &'t str {
         self.items.get(id).map_or("", |item| item.node.kind())
     }
 
-    pub(super) fn text(&self, id: Id) -> &'s str {
+    pub(crate) fn text(&self, id: Id) -> &'s str {
         self.items.get(id).map_or("", |item| syntax::text(item.node, self.source))
     }
 
     /// The text of a name; nothing if it is too long for one.
-    pub(super) fn short(&self, id: Id) -> &'s str {
+    pub(crate) fn short(&self, id: Id) -> &'s str {
         Some(self.text(id)).filter(|text| text.len() <= LONGEST_NAME).unwrap_or_default()
     }
 
-    pub(super) fn line(&self, id: Id) -> u32 {
+    pub(crate) fn line(&self, id: Id) -> u32 {
         self.items.get(id).map_or(0, |item| syntax::line(item.node))
     }
 
-    pub(super) fn scope(&self, id: Id) -> usize {
+    /// Its bytes in the source.
+    pub(crate) fn range(&self, id: Id) -> Range<usize> {
+        self.items.get(id).map_or(0..0, |item| item.node.byte_range())
+    }
+
+    pub(crate) fn scope(&self, id: Id) -> usize {
         self.items.get(id).map_or(0, |item| item.scope)
     }
 
-    pub(super) fn end(&self, id: Id) -> Id {
+    pub(crate) fn end(&self, id: Id) -> Id {
         self.items.get(id).map_or(id + 1, |item| item.end)
     }
 
-    pub(super) fn parent(&self, id: Id) -> Id {
+    pub(crate) fn parent(&self, id: Id) -> Id {
         self.items.get(id).map_or(0, |item| item.parent)
     }
 
-    pub(super) fn field(&self, id: Id) -> &'t str {
+    pub(crate) fn field(&self, id: Id) -> &'t str {
         self.items.get(id).map_or("", |item| item.field)
     }
 
     /// From the parent to the module.
-    pub(super) fn parents(&self, id: Id) -> impl Iterator<Item = Id> {
+    pub(crate) fn parents(&self, id: Id) -> impl Iterator<Item = Id> {
         let up = move |at: &Id| (*at != 0 && self.work(1)).then(|| self.parent(*at));
         std::iter::successors(up(&id), up)
     }
 
     /// Its children, operators aside.
-    pub(super) fn below(&self, id: Id) -> impl Iterator<Item = Id> {
+    pub(crate) fn below(&self, id: Id) -> impl Iterator<Item = Id> {
         self.all_below(id)
             .filter(|child| self.items.get(*child).is_some_and(|item| item.node.is_named()))
     }
 
-    pub(super) fn all_below(&self, id: Id) -> impl Iterator<Item = Id> {
+    pub(crate) fn all_below(&self, id: Id) -> impl Iterator<Item = Id> {
         let end = self.end(id);
         let first = (id + 1 < end).then_some(id + 1);
         std::iter::successors(first, move |at| {
@@ -384,16 +389,16 @@ impl<'s, 't> Tree<'s, 't> {
     }
 
     /// All that is in it.
-    pub(super) fn within(&self, id: Id) -> impl Iterator<Item = Id> {
+    pub(crate) fn within(&self, id: Id) -> impl Iterator<Item = Id> {
         (id + 1..self.end(id)).take_while(|_| self.work(1))
     }
 
-    pub(super) fn child(&self, id: Id, field: &str) -> Option<Id> {
+    pub(crate) fn child(&self, id: Id, field: &str) -> Option<Id> {
         self.all_below(id).find(|child| self.field(*child) == field)
     }
 
     /// What a text literal says.
-    pub(super) fn literal(&self, id: Id) -> Option<String> {
+    pub(crate) fn literal(&self, id: Id) -> Option<String> {
         match self.kind(id) {
             "string" => {
                 let node = self.items.get(id)?.node;
@@ -409,7 +414,7 @@ impl<'s, 't> Tree<'s, 't> {
         }
     }
 
-    pub(super) fn number(&self, id: Id) -> Option<f64> {
+    pub(crate) fn number(&self, id: Id) -> Option<f64> {
         let text = self.text(id).replace('_', "");
         match self.kind(id) {
             "integer" => text.parse().ok().or_else(|| {
@@ -428,7 +433,7 @@ impl<'s, 't> Tree<'s, 't> {
     }
 
     /// The arguments of a call, with the names of those that have one.
-    pub(super) fn arguments(&self, call: Id) -> Vec<(Option<&'s str>, Id)> {
+    pub(crate) fn arguments(&self, call: Id) -> Vec<(Option<&'s str>, Id)> {
         let Some(list) = self.child(call, "arguments") else { return Vec::new() };
         if self.kind(list) != "argument_list" {
             return vec![(None, list)];
@@ -444,7 +449,7 @@ impl<'s, 't> Tree<'s, 't> {
     }
 
     /// The argument at that place or of that name.
-    pub(super) fn argument(&self, call: Id, place: usize, name: &str) -> Option<Id> {
+    pub(crate) fn argument(&self, call: Id, place: usize, name: &str) -> Option<Id> {
         let all = self.arguments(call);
         let named = all.iter().find(|(given, _)| *given == Some(name));
         let placed = || all.iter().filter(|(given, _)| given.is_none()).nth(place);

@@ -90,7 +90,7 @@ pub(super) fn find(tree: &Tree, flaws: &mut Vec<Flaw>) {
 }
 
 /// The call that compiled the pattern of which this is a method.
-fn compiled(tree: &Tree, call: Id) -> Option<Id> {
+pub(crate) fn compiled(tree: &Tree, call: Id) -> Option<Id> {
     let object = tree.child(tree.child(call, "function")?, "object")?;
     let reached = tree.reach_while(object, |at| tree.kind(at) != "call");
     reached.into_iter().find(|at| tree.kind(*at) == "call" && tree.callee(*at).ends_with("compile"))
@@ -209,7 +209,7 @@ fn wrong(format: &Format, said: &Said, accepts: &dyn Fn(&str) -> bool) -> Option
 }
 
 /// Whether a pattern asks for dots between digits.
-fn dotted(text: &str) -> bool {
+pub(crate) fn dotted(text: &str) -> bool {
     let digits =
         ["\\d", "[0-9]", "0-9", "[[:digit:]]", "25[0-5]"].iter().any(|digit| text.contains(digit));
     let dots = text.matches("\\.").count() + text.matches("[.]").count();
