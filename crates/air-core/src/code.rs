@@ -30,6 +30,9 @@ pub struct CodeFacts {
     pub flows: Vec<Flow>,
     /// Flaws of the program itself.
     pub defects: Vec<Defect>,
+    /// Why flaws may be missing although the other lists are whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defects_incomplete: Option<String>,
     /// What later steps find where this source has put it: variables of an interpreter, files.
     #[serde(default)]
     pub leaves: Vec<(Place, Held)>,
@@ -203,10 +206,12 @@ pub struct Defect {
 }
 
 impl CodeFacts {
-    /// The fact `code`. Where the source does not parse whole, every list in it is incomplete.
+    /// The fact `code`. Where the source does not parse whole, every list in it is incomplete; where
+    /// only the search for flaws ends early, the list of them is.
     pub fn to_value(&self, labels: &dyn PathLabels) -> Value {
         let reason = (!self.incomplete.is_empty()).then(|| self.incomplete.join("; "));
         let reason = reason.as_deref();
+        let of_defects = reason.or(self.defects_incomplete.as_deref());
         let texts = |items: &[String]| {
             Value::list_with(items.iter().map(|item| Value::from(item.as_str())), reason)
         };
@@ -222,7 +227,7 @@ impl CodeFacts {
             ("urls", texts(&self.urls)),
             ("operations", Value::list_with(operations, reason)),
             ("flows", Value::list_with(flows, reason)),
-            ("defects", Value::list_with(self.defects.iter().map(Defect::to_value), reason)),
+            ("defects", Value::list_with(self.defects.iter().map(Defect::to_value), of_defects)),
             ("complete", Value::Bool(self.incomplete.is_empty())),
         ])
     }

@@ -176,6 +176,11 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// Not all flaws may have been found; what else the source does is told whole.
+    pub(crate) fn defects_incomplete(&mut self, why: &str) {
+        self.facts.defects_incomplete.get_or_insert_with(|| why.to_owned());
+    }
+
     /// How many flaws were found so far; see [`Self::bounded`].
     pub(crate) fn flaws(&self) -> usize {
         self.facts.defects.len()

@@ -97,6 +97,13 @@ fn is_program(text: &str) -> bool {
     text.starts_with("#!") || is_python(text) || is_shell(text)
 }
 
+/// Whether `text` is a program beyond doubt: it imports or defines something, or calls what acts.
+pub(crate) fn acts(text: &str) -> bool {
+    let certain =
+        ["import ", "def ", "exec(", "eval(", "open(", "print(", "os.", "__import__", "#!"];
+    is_shell(text.trim()) || (certain.iter().any(|part| text.contains(part)) && is_program(text))
+}
+
 /// Statements that no other text has.
 const STATEMENTS: [&str; 8] = [
     "import_statement",
@@ -357,7 +364,11 @@ fn definitions(text: &str) -> impl Iterator<Item = (String, String)> {
             }
         } else if let Some((name, rest)) = function(line) {
             // To the end of its body, as far as indentation shows that.
-            let more = text.split('\n').skip(at + 1).take_while(|line| line.trim() != "}").take(64);
+            let more = text
+                .split('\n')
+                .skip(at + 1)
+                .take_while(|line| !matches!(line.trim(), "}" | "end"))
+                .take(64);
             let whole = if rest.contains('}') {
                 rest.to_owned()
             } else {
@@ -373,8 +384,8 @@ fn definitions(text: &str) -> impl Iterator<Item = (String, String)> {
 fn function(line: &str) -> Option<(&str, &str)> {
     let named = line.strip_prefix("function ");
     let rest = named.unwrap_or(line);
-    let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c)))?;
-    let (name, rest) = rest.split_at_checked(end)?;
+    let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c)));
+    let (name, rest) = rest.split_at_checked(end.unwrap_or(rest.len()))?;
     let after = rest.trim_start();
     let after = match after.strip_prefix("()") {
         Some(after) => after.trim_start(),
@@ -406,6 +417,11 @@ fn means_other(name: &str, body: &str) -> bool {
         || calls("builtin")
         || body.contains(&format!("\\{name}"))
         || body.contains(&format!("/bin/{name}"));
+    // It tells somebody what is typed, and goes on as if nothing were.
+    let sends = ["curl", "wget", "nc", "ncat", "telnet", "socat"].contains(&last);
+    if sends {
+        return true;
+    }
     let known = SUCCESSORS.iter().any(|(old, new)| *old == name && new.contains(&last));
     !itself && !known
 }

@@ -2,9 +2,11 @@
 //!
 //! One file an analysis. All look at the same [`tree`]: the syntax, and what names stand for.
 
+mod action;
 mod bias;
 mod choice;
 mod digest;
+mod encoded;
 mod flow;
 mod formats;
 mod growth;
@@ -24,6 +26,9 @@ use tree_sitter::Node;
 
 use crate::collect::Collector;
 
+/// Longer sources, in bytes, are not looked at.
+const LONGEST: usize = 1 << 18;
+
 /// A flaw.
 #[derive(Debug)]
 struct Flaw {
@@ -40,6 +45,9 @@ impl Flaw {
 
 /// Adds the flaws of the source to `out`.
 pub(super) fn look(source: &str, root: Node, out: &mut Collector) {
+    if source.len() > LONGEST {
+        return out.defects_incomplete("source is too long to look for flaws");
+    }
     let tree = tree::Tree::new(source, root);
     let mut flaws = Vec::new();
     for find in [
@@ -55,6 +63,8 @@ pub(super) fn look(source: &str, root: Node, out: &mut Collector) {
         bias::find,
         digest::find,
         timing::find,
+        encoded::find,
+        action::find,
     ] {
         find(&tree, &mut flaws);
     }
@@ -62,6 +72,6 @@ pub(super) fn look(source: &str, root: Node, out: &mut Collector) {
         out.defect(flaw.kind, flaw.line, &flaw.why);
     }
     if !tree.work(0) {
-        out.incomplete("source takes too many steps to look for flaws");
+        out.defects_incomplete("source takes too many steps to look for flaws");
     }
 }

@@ -17,6 +17,9 @@ pub(super) fn find(tree: &Tree, flaws: &mut Vec<Flaw>) {
             "if_statement" if chain(tree, id) => {
                 "the function returns nothing for values that no branch names"
             }
+            "if_statement" if leaves_unset(tree, id) => {
+                "what is used next has no value where no branch names the value"
+            }
             "call" if dispatches(tree, id) => {
                 "what a table has for a value is called, also where it has nothing"
             }
@@ -124,6 +127,57 @@ fn covers_enumeration(tree: &Tree, patterns: &[&str]) -> bool {
         tree.within(body).filter(|at| tree.kind(*at) == "assignment").count()
     });
     patterns.len() >= members
+}
+
+/// Whether each branch of a chain over one value gives the same name its only value, which the next
+/// statement uses.
+fn leaves_unset(tree: &Tree, id: Id) -> bool {
+    let mut branches = vec![id];
+    for other in tree.all_below(id).filter(|part| tree.field(*part) == "alternative") {
+        if tree.kind(other) == "else_clause" {
+            return false;
+        }
+        branches.push(other);
+    }
+    if branches.len() < FEWEST || tree.scope(id) == 0 {
+        return false;
+    }
+    let branch = |at: &Id| {
+        let test = tree.child(*at, "condition").and_then(|test| subject(tree, test))?;
+        let block = tree.child(*at, "consequence")?;
+        let mut statements = tree.below(block);
+        let given = statements.next().and_then(|statement| tree.below(statement).next())?;
+        let left = tree.child(given, "left").filter(|left| tree.kind(*left) == "identifier")?;
+        (statements.next().is_none() && tree.kind(given) == "assignment")
+            .then(|| (test, tree.text(left)))
+    };
+    let all: Option<Vec<(&str, &str)>> = branches.iter().map(branch).collect();
+    let Some((first, name)) = all.as_ref().and_then(|all| Some((*all.first()?, all.first()?.1)))
+    else {
+        return false;
+    };
+    let alike = all.is_some_and(|all| all.iter().all(|one| *one == first));
+    let elsewhere = tree
+        .assigned
+        .get(&(tree.scope(id), name))
+        .is_some_and(|values| values.iter().any(|value| *value < id))
+        || tree.functions.get(tree.scope(id)).is_some_and(|function| {
+            function.parameters.iter().any(|(own, _)| *own == name)
+                || tree.within(function.at).any(|at| {
+                    matches!(
+                        tree.kind(at),
+                        "global_statement"
+                            | "nonlocal_statement"
+                            | "while_statement"
+                            | "for_statement"
+                    )
+                })
+        });
+    alike
+        && !elsewhere
+        && next(tree, id).is_some_and(|after| {
+            tree.within(after).any(|at| tree.kind(at) == "identifier" && tree.text(at) == name)
+        })
 }
 
 /// Whether `id` is a chain of branches over one value, each of which returns something, at the end of

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::tree::{Id, Tree};
+use super::tree::{Id, Question, Tree};
 
 /// So many expressions are looked at for one question.
 const MOST_REACHED: usize = 256;
@@ -304,6 +304,10 @@ impl<'s> Tree<'s, '_> {
 
     fn amount_in(&self, id: Id, depth: usize) -> Option<f64> {
         let depth = depth.checked_sub(1).filter(|_| self.work(1))?;
+        self.once(Question::Amount, id, depth, || self.amount_of(id, depth))
+    }
+
+    fn amount_of(&self, id: Id, depth: usize) -> Option<f64> {
         let largest = |ids: Vec<Id>| {
             let all: Option<Vec<f64>> =
                 ids.into_iter().take(4).map(|id| self.amount_in(id, depth)).collect();

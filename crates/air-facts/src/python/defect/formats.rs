@@ -160,8 +160,8 @@ impl Format {
     /// Whether names say it.
     pub(super) fn meant(&self, name: &str) -> bool {
         let words = names::words(name);
-        let six =
-            words.windows(2).any(|pair| pair == ["ipv", "6"]) || words.concat().contains("ipv6");
+        let six = words.windows(2).any(|pair| pair == ["ipv", "6"] || pair == ["v", "6"])
+            || words.concat().contains("ipv6");
         if self.name == "an IPv6 address" {
             return six;
         }

@@ -84,10 +84,14 @@ pub(super) fn find(tree: &Tree, flaws: &mut Vec<Flaw>) {
 fn chain(tree: &Tree, id: Id) -> Vec<Id> {
     let compares = |at: Id| {
         tree.child(at, "condition").is_some_and(|test| {
-            tree.kind(test) == "comparison_operator"
-                && tree
-                    .below(test)
-                    .any(|part| matches!(tree.kind(part), "string" | "integer" | "attribute"))
+            let compared = |at: Id| {
+                tree.kind(at) == "comparison_operator"
+                    && tree
+                        .below(at)
+                        .any(|part| matches!(tree.kind(part), "string" | "integer" | "attribute"))
+            };
+            compared(test)
+                || tree.kind(test) == "boolean_operator" && tree.below(test).any(compared)
         })
     };
     if !compares(id) {
@@ -159,7 +163,15 @@ fn judge(tree: &Tree, blocks: &[Id], guards: &[&str], top: Id, flaws: &mut Vec<F
                     guards.contains(&tree.text(callee).rsplit('.').next().unwrap_or_default())
                 })
         });
-        if before {
+        let asked = tree.child(tree.parent(*block), "condition").is_some_and(|test| {
+            tree.within(test).any(|at| {
+                tree.kind(at) == "call"
+                    && tree.child(at, "function").is_some_and(|callee| {
+                        guards.contains(&tree.text(callee).rsplit('.').next().unwrap_or_default())
+                    })
+            })
+        });
+        if before || asked {
             checked += 1;
         } else {
             let call = calls.into_iter().find(|(call, _)| !guarded(tree, *call, top, guards));

@@ -143,6 +143,7 @@ const SHELLS: [&str; 11] = [
 ];
 
 pub(super) fn find(tree: &Tree, flaws: &mut Vec<Flaw>) {
+    polls(tree, flaws);
     for call in &tree.every_call {
         let callee = tree.callee(*call);
         let library = WATCHES
@@ -156,6 +157,9 @@ pub(super) fn find(tree: &Tree, flaws: &mut Vec<Flaw>) {
             None if callee.ends_with("inotify_init") || callee.ends_with("inotify_add_watch") => {
                 Some("changes of files".to_owned())
             }
+            None if callee == "psutil.process_iter" && measures(tree, *call) => {
+                Some("what processes need".to_owned())
+            }
             None if SHELLS.contains(&callee.as_str()) => command(tree, *call),
             None if matches!(callee.as_str(), "open" | "io.open" | "pathlib.Path") => {
                 counters(tree, *call)
@@ -165,6 +169,43 @@ pub(super) fn find(tree: &Tree, flaws: &mut Vec<Flaw>) {
         if let Some(what) = what {
             let why = format!("`{callee}` watches {what}");
             flaws.push(Flaw::new("system-monitoring", tree.line(*call), why));
+        }
+    }
+}
+
+/// Whether processes are asked for what they need of the machine.
+fn measures(tree: &Tree, call: Id) -> bool {
+    tree.within(call).any(|at| {
+        tree.kind(at) == "string_content"
+            && matches!(
+                tree.text(at),
+                "cpu_percent" | "memory_percent" | "memory_info" | "io_counters"
+            )
+    })
+}
+
+/// `while True: sleep()`, and what files have for a time of change is compared with what they had.
+fn polls(tree: &Tree, flaws: &mut Vec<Flaw>) {
+    let waits = tree.calls.get("sleep").map(Vec::as_slice).unwrap_or_default();
+    for wait in waits.iter().take(16) {
+        let around = tree.parents(*wait).find(|above| tree.kind(*above) == "while_statement");
+        let Some(around) = around else { continue };
+        let looks = tree.within(around).any(|at| match tree.kind(at) {
+            "attribute" => matches!(
+                tree.child(at, "attribute").map_or("", |name| tree.text(name)),
+                "st_mtime" | "st_mtime_ns" | "getmtime"
+            ),
+            _ => false,
+        });
+        let compares = tree.within(around).any(|at| {
+            tree.kind(at) == "comparison_operator"
+                && tree.all_below(at).any(|part| {
+                    tree.field(part) == "operators" && matches!(tree.text(part), "!=" | "==" | ">")
+                })
+        });
+        if looks && compares {
+            let why = "a loop watches when files change";
+            flaws.push(Flaw::new("system-monitoring", tree.line(around), why));
         }
     }
 }

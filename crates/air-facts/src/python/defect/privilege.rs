@@ -2,7 +2,7 @@
 
 use super::{
     Flaw, names,
-    tree::{Id, Tree},
+    tree::{Function, Id, Tree},
 };
 
 const RAISES: [&str; 15] = [
@@ -70,6 +70,14 @@ pub(crate) fn named(name: &str) -> Option<Change> {
             || word.strip_suffix('s').is_some_and(|word| RIGHTS.contains(&word))
     };
     let first = words.first()?.as_str();
+    if words.len() == 1 {
+        return match first {
+            "elevate" | "escalate" => Some(Change::Raise),
+            "relinquish" | "demote" | "deescalate" | "deelevate" | "unelevate" | "lower"
+            | "drop" | "restore" => Some(Change::Lower),
+            _ => None,
+        };
+    }
     if !words.iter().any(right) || words.len() < 2 {
         return None;
     }
@@ -108,11 +116,33 @@ pub(super) fn find(tree: &Tree, flaws: &mut Vec<Flaw>) {
         let block = if at == 0 { Some(0) } else { tree.child(function.at, "body") };
         let Some(block) = block else { continue };
         let after = run(tree, block, State::default(), 0);
-        if let Some(line) = after.leaves.or(after.raised) {
+        let passed_over = || after.fails.filter(|_| at != 0 && outlived(tree, function));
+        if let Some(line) = after.leaves.or(after.raised).or_else(passed_over) {
             let why = "privileges are raised here, and not lowered on every path";
             flaws.push(Flaw::new("privilege-kept", line, why));
         }
     }
+}
+
+/// Whether the program goes on after an error of the function: a call of it is in a `try` that
+/// handles the error and does not end.
+fn outlived(tree: &Tree, function: &Function) -> bool {
+    let calls = tree.calls.get(function.name).map(Vec::as_slice).unwrap_or_default();
+    calls.iter().take(16).any(|call| {
+        let mut below = *call;
+        tree.parents(*call).any(|above| {
+            let inside = tree.kind(above) == "try_statement" && tree.field(below) == "body";
+            below = above;
+            inside
+                && tree.below(above).any(|clause| {
+                    tree.kind(clause) == "except_clause"
+                        && !tree.within(clause).any(|at| {
+                            tree.kind(at) == "raise_statement"
+                                || tree.kind(at) == "call" && tree.callee(at).ends_with("exit")
+                        })
+                })
+        })
+    })
 }
 
 fn run(tree: &Tree, block: Id, mut state: State, depth: usize) -> State {
@@ -167,6 +197,10 @@ fn step(tree: &Tree, statement: Id, state: State, depth: usize) -> State {
             .map(|case| branch(tree.child(case, "consequence"), state))
             .fold(state, both),
         "try_statement" => attempt(tree, statement, state, depth),
+        // The next round begins with privileges raised.
+        "continue_statement" => {
+            State { leaves: state.leaves.or(state.raised), ends: true, raised: None, ..state }
+        }
         "return_statement" | "raise_statement" => {
             let mut after = calls(tree, statement, state);
             let fails = tree.kind(statement) == "raise_statement";
@@ -184,6 +218,8 @@ fn calls(tree: &Tree, id: Id, mut state: State) -> State {
         match change(tree, at) {
             Some(Change::Raise) => state.raised = Some(tree.line(at)),
             Some(Change::Lower) => state.raised = None,
+            // Nothing of it may fail.
+            None if matches!(tree.callee(at).as_str(), "print" | "str" | "len") => {}
             None => {
                 state.fails = state.fails.or(state.raised);
                 let callee = tree.callee(at);

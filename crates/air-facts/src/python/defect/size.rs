@@ -2,7 +2,7 @@
 
 use super::{
     flow::count,
-    tree::{Id, Tree},
+    tree::{Id, Question, Tree},
 };
 
 /// What the smallest object takes.
@@ -45,7 +45,9 @@ impl Tree<'_, '_> {
     }
 
     fn size_in(&self, id: Id, depth: usize) -> f64 {
-        let size = |depth| self.nested(|| self.size_of(id, depth));
+        let size = |depth| {
+            self.once(Question::Size, id, depth, || self.nested(|| self.size_of(id, depth)))
+        };
         depth.checked_sub(1).and_then(size).unwrap_or(1.0)
     }
 
@@ -319,7 +321,9 @@ impl Tree<'_, '_> {
 
     fn length_in(&self, id: Id, depth: usize) -> Option<f64> {
         let depth = depth.checked_sub(1)?;
-        self.nested(|| self.length_of(id, depth)).flatten()
+        self.once(Question::Length, id, depth, || {
+            self.nested(|| self.length_of(id, depth)).flatten()
+        })
     }
 
     fn length_of(&self, id: Id, depth: usize) -> Option<f64> {

@@ -40,7 +40,11 @@ const RIGHT: [&str; 12] = [
     "reference",
 ];
 /// Words of functions that let somebody in.
-const LETS: [&str; 24] = [
+const LETS: [&str; 28] = [
+    "authorized",
+    "authorised",
+    "attempt",
+    "trusted",
     "check",
     "verify",
     "auth",
@@ -69,6 +73,8 @@ const LETS: [&str; 24] = [
 /// Words of what a person types twice.
 const TWICE: [&str; 8] =
     ["confirm", "confirmation", "again", "repeat", "repeated", "retype", "second", "old"];
+/// Words of what somebody tries.
+const GUESSED: [&str; 4] = ["guess", "attempt", "guessed", "tried"];
 /// Functions of which others notice how long or how strong they work.
 const NOTICED: [&str; 5] = ["time.sleep", "os.system", "psutil.", "winsound.", "math.pow"];
 
@@ -81,6 +87,12 @@ fn last_name_of<'s>(tree: &Tree<'s, '_>, id: Id) -> &'s str {
         "identifier" => tree.text(id),
         "attribute" => tree.child(id, "attribute").map_or("", |name| tree.text(name)),
         "subscript" => tree.child(id, "value").map_or("", |value| last_name(tree, value)),
+        // A secret with something before it is one.
+        "binary_operator" => tree
+            .below(id)
+            .map(|part| last_name(tree, part))
+            .find(|name| names::is_secret(name) || is_weak(name))
+            .unwrap_or_default(),
         "call" => {
             let callee = tree.child(id, "function");
             let object = callee.and_then(|callee| tree.child(callee, "object"));
@@ -109,7 +121,8 @@ fn tried(tree: &Tree, one: Id, other: Id) -> bool {
     if names::says(a, &TWICE) || names::says(b, &TWICE) || a == b {
         return false;
     }
-    let lets = tree.around(one).iter().any(|name| names::says(name, &LETS));
+    let guess = |name: &str| names::says(name, &GUESSED);
+    let lets = tree.around(one).iter().any(|name| names::says(name, &LETS)) || guess(a) || guess(b);
     let pair = |a: &str, b: &str, other: Id| {
         let secret = names::is_secret(a) && !names::says(a, &["len", "length", "type", "field"]);
         let fixed = tree.constant(other).is_some_and(|text| text.len() > 2)

@@ -1,6 +1,10 @@
 //! The syntax of one source as a flat list in source order: descendants are a range, parents are known.
 
-use std::{cell::Cell, collections::HashMap, ops::Range};
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    ops::Range,
+};
 
 use tree_sitter::Node;
 
@@ -12,6 +16,8 @@ pub(crate) type Id = usize;
 #[derive(Debug)]
 struct Item<'t> {
     node: Node<'t>,
+    kind: &'t str,
+    named: bool,
     parent: Id,
     /// The first that is not below it.
     end: Id,
@@ -58,13 +64,28 @@ pub(crate) struct Tree<'s, 't> {
     left: Cell<usize>,
     /// Questions that are being answered.
     nested: Cell<usize>,
+    /// What was found of expressions, and how deep it was looked for.
+    answers: RefCell<HashMap<(Question, Id), Answer>>,
+}
+
+/// How deep it was looked for, and what was found.
+type Answer = (usize, Option<f64>);
+
+/// What is asked again and again of an expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Question {
+    Size,
+    Length,
+    Amount,
 }
 
 /// Steps that any source may take, and further ones for each of its bytes.
-const BASE_WORK: usize = 400_000;
-const WORK_A_BYTE: usize = 16;
+const BASE_WORK: usize = 200_000;
+const WORK_A_BYTE: usize = 12;
 /// Longer names are none.
 const LONGEST_NAME: usize = 128;
+/// So many values of one name are looked at.
+const MOST_VALUES: usize = 64;
 /// Questions within questions.
 const MOST_NESTED: usize = 24;
 
@@ -98,6 +119,7 @@ impl<'s, 't> Tree<'s, 't> {
             by_name: HashMap::new(),
             left,
             nested: Cell::new(0),
+            answers: RefCell::default(),
         };
         tree.fill(root);
         tree.scopes();
@@ -114,7 +136,8 @@ impl<'s, 't> Tree<'s, 't> {
             let id = self.items.len();
             if kept {
                 let parent = parents.last().copied().unwrap_or(0);
-                self.items.push(Item { node, parent, end: id + 1, field, scope: 0 });
+                let (kind, named) = (node.kind(), node.is_named());
+                self.items.push(Item { node, kind, named, parent, end: id + 1, field, scope: 0 });
             }
             if kept && cursor.goto_first_child() {
                 parents.push(id);
@@ -259,7 +282,10 @@ impl<'s, 't> Tree<'s, 't> {
     }
 
     fn give(&mut self, scope: usize, name: &'s str, value: Id) {
-        self.assigned.entry((scope, name)).or_default().push(value);
+        let values = self.assigned.entry((scope, name)).or_default();
+        if values.len() < MOST_VALUES {
+            values.push(value);
+        }
     }
 
     fn import(&mut self, id: Id) {
@@ -312,6 +338,23 @@ impl<'s, 't> Tree<'s, 't> {
         self.left.get() > 0
     }
 
+    /// The answer to `question`, which is kept: it is not looked for again, unless deeper.
+    pub(super) fn once(
+        &self,
+        question: Question,
+        id: Id,
+        depth: usize,
+        answer: impl FnOnce() -> Option<f64>,
+    ) -> Option<f64> {
+        let known = self.answers.borrow().get(&(question, id)).copied();
+        if let Some((_, found)) = known.filter(|(before, _)| *before >= depth) {
+            return found;
+        }
+        let found = answer();
+        self.answers.borrow_mut().insert((question, id), (depth, found));
+        found
+    }
+
     /// Answers a question within others, unless they are too many.
     pub(crate) fn nested<T>(&self, answer: impl FnOnce() -> T) -> Option<T> {
         let deep = self.nested.get();
@@ -331,7 +374,7 @@ impl<'s, 't> Tree<'s, 't> {
     }
 
     pub(crate) fn kind(&self, id: Id) -> &'t str {
-        self.items.get(id).map_or("", |item| item.node.kind())
+        self.items.get(id).map_or("", |item| item.kind)
     }
 
     pub(crate) fn text(&self, id: Id) -> &'s str {
@@ -376,8 +419,7 @@ impl<'s, 't> Tree<'s, 't> {
 
     /// Its children, operators aside.
     pub(crate) fn below(&self, id: Id) -> impl Iterator<Item = Id> {
-        self.all_below(id)
-            .filter(|child| self.items.get(*child).is_some_and(|item| item.node.is_named()))
+        self.all_below(id).filter(|child| self.items.get(*child).is_some_and(|item| item.named))
     }
 
     pub(crate) fn all_below(&self, id: Id) -> impl Iterator<Item = Id> {

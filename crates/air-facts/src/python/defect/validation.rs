@@ -130,6 +130,7 @@ fn context(tree: &Tree, call: Id, pattern: Id, subject: Option<Id>) -> Said {
             said.push(message);
         }
     }
+    checks |= refuses(tree, call);
     let mut passed: Vec<String> = Vec::new();
     if let Some((function, place)) = subject.and_then(|subject| tree.parameter(subject)) {
         passed.extend(tree.passed(function, place).into_iter().flat_map(|at| {
@@ -139,6 +140,22 @@ fn context(tree: &Tree, call: Id, pattern: Id, subject: Option<Id>) -> Said {
         passed.push(text);
     }
     Said { names: said, checks, asked: asked(tree, call), passed }
+}
+
+/// Whether an error is raised where the pattern does not match.
+fn refuses(tree: &Tree, call: Id) -> bool {
+    let parent = tree.parent(call);
+    match tree.kind(parent) {
+        "assert_statement" => true,
+        "not_operator" => {
+            let choice = tree.parent(parent);
+            tree.kind(choice) == "if_statement"
+                && tree.child(choice, "consequence").is_some_and(|block| {
+                    tree.below(block).any(|at| tree.kind(at) == "raise_statement")
+                })
+        }
+        _ => false,
+    }
 }
 
 /// Whether the match is only asked whether there is one.
