@@ -58,7 +58,7 @@ pub(crate) fn marks(path: &str, text: &str) -> Vec<&'static str> {
 /// The marks that are a flaw of the program that writes such a text.
 pub(crate) fn hidden(path: &str, text: &str) -> Vec<&'static str> {
     let mut marks = Vec::new();
-    if holds_encoded(text) {
+    if holds_encoded(text) || is_turned(text) {
         marks.push(ENCODED);
     }
     if is_startup(path) && shadows(text) {
@@ -89,7 +89,7 @@ fn holds_encoded(text: &str) -> bool {
 }
 
 /// Whether `text` reads as a program and does something.
-fn is_program(text: &str) -> bool {
+pub(crate) fn is_program(text: &str) -> bool {
     let text = text.trim();
     if text.len() < 4 || text.len() > LONGEST || text.contains('\0') {
         return false;
@@ -137,60 +137,10 @@ fn is_python(text: &str) -> bool {
 }
 
 /// Commands with which lines of scripts begin.
-const COMMANDS: [&str; 52] = [
-    "rm",
-    "cp",
-    "mv",
-    "cat",
-    "echo",
-    "curl",
-    "wget",
-    "bash",
-    "sh",
-    "python",
-    "python3",
-    "perl",
-    "chmod",
-    "chown",
-    "dd",
-    "mkfs",
-    "sudo",
-    "nc",
-    "ncat",
-    "tar",
-    "find",
-    "ls",
-    "touch",
-    "mkdir",
-    "kill",
-    "pkill",
-    "export",
-    "eval",
-    "exec",
-    "source",
-    "crontab",
-    "systemctl",
-    "service",
-    "useradd",
-    "apt",
-    "apt-get",
-    "pip",
-    "git",
-    "ssh",
-    "scp",
-    "base64",
-    "openssl",
-    "awk",
-    "sed",
-    "grep",
-    "ps",
-    "tail",
-    "head",
-    "sleep",
-    "nohup",
-    "cd",
-    "whoami",
-];
+const COMMANDS: &str = "rm cp mv cat echo curl wget bash sh python python3 perl chmod chown dd mkfs sudo \
+    nc ncat tar find ls touch mkdir kill pkill export eval exec source crontab \
+    systemctl service useradd apt apt-get pip git ssh scp base64 openssl awk sed \
+    grep ps tail head sleep nohup cd whoami";
 
 fn is_shell(text: &str) -> bool {
     let mut lines =
@@ -203,7 +153,7 @@ fn is_shell(text: &str) -> bool {
             word.starts_with(['-', '/', '.', '$', '~', '"', '\'', '|', '>', '&'])
                 || word.contains("://")
         };
-        COMMANDS.contains(&first) && words.any(marked)
+        COMMANDS.split_whitespace().any(|name| name == first) && words.any(marked)
     };
     text.contains("/dev/tcp/") || lines.next().is_some_and(command)
 }
@@ -230,7 +180,8 @@ const STARTUP: [&str; 18] = [
     "zshrc",
 ];
 
-fn is_startup(path: &str) -> bool {
+pub(crate) fn is_startup(path: &str) -> bool {
+    let path = path.trim_matches(['"', '\'']);
     let name = path.rsplit('/').next().unwrap_or_default();
     STARTUP.contains(&name)
         || path == "/etc/profile"
@@ -239,7 +190,7 @@ fn is_startup(path: &str) -> bool {
 }
 
 /// Commands that everybody uses.
-const USUAL: [&str; 73] = [
+const USUAL: [&str; 82] = [
     "sudo",
     "ls",
     "cd",
@@ -313,10 +264,19 @@ const USUAL: [&str; 73] = [
     "yum",
     "dnf",
     "gpg",
+    "pwd",
+    "zip",
+    "unzip",
+    "gzip",
+    "sort",
+    "sed",
+    "awk",
+    "emacs",
+    "ln",
 ];
 
 /// What people put in place of a command on purpose.
-const SUCCESSORS: [(&str, &[&str]); 20] = [
+const SUCCESSORS: [(&str, &[&str]); 26] = [
     ("ls", &["exa", "eza", "lsd", "colorls", "gls", "dir"]),
     ("cat", &["bat", "batcat", "ccat"]),
     ("grep", &["rg", "ggrep", "ugrep", "ag"]),
@@ -329,7 +289,7 @@ const SUCCESSORS: [(&str, &[&str]); 20] = [
     ("du", &["dust", "ncdu"]),
     ("df", &["duf", "pydf"]),
     ("ps", &["procs"]),
-    ("less", &["bat", "most"]),
+    ("less", &["bat", "most", "more"]),
     ("more", &["less"]),
     ("rm", &["trash", "trash-put", "rmtrash", "gio"]),
     ("cd", &["z", "pushd", "__zoxide_z"]),
@@ -337,11 +297,19 @@ const SUCCESSORS: [(&str, &[&str]); 20] = [
     ("make", &["gmake"]),
     ("tar", &["gtar", "bsdtar"]),
     ("docker", &["podman"]),
+    ("man", &["tldr"]),
+    ("sed", &["gsed"]),
+    ("awk", &["gawk"]),
+    ("emacs", &["emacsclient"]),
+    ("nano", &["vim"]),
+    ("sudo", &["doas"]),
 ];
 
 /// Whether it gives a usual command another meaning, or a name something destructive.
-fn shadows(text: &str) -> bool {
-    definitions(text).any(|(name, body)| destroys(&body) || means_other(&name, &body))
+pub(crate) fn shadows(text: &str) -> bool {
+    definitions(&apart(text)).any(|(name, body)| {
+        destroys(&body) || means_other(&name, &body) || tells_others(&name, &body)
+    })
 }
 
 /// Aliases and functions, with what they run.
@@ -462,4 +430,44 @@ fn destroys(body: &str) -> bool {
             }
         }
     })
+}
+
+/// `text` with each alias on a line of its own, also behind other commands or as `printf` reads it.
+fn apart(text: &str) -> String {
+    let text = text.replace("\\n", "\n").replace("\\\"", "\"");
+    let mut lines = String::with_capacity(text.len());
+    for line in text.split('\n') {
+        if line.trim_start().starts_with('#') {
+            continue;
+        }
+        let line = ["; ", ";", "&& ", "{ "]
+            .iter()
+            .fold(line.to_owned(), |line, end| line.replace(&format!("{end}alias "), "\nalias "));
+        lines.push_str(&line);
+        lines.push('\n');
+    }
+    lines
+}
+
+/// Whether `text` is a program written backwards, or with letters turned by thirteen.
+fn is_turned(text: &str) -> bool {
+    let text = text.trim();
+    if text.len() > LONGEST || !text.contains(['(', ')', ';']) || is_program(text) {
+        return false;
+    }
+    let program = |text: &str| {
+        ["import ", "print(", "open("].iter().any(|word| text.contains(word)) && is_program(text)
+    };
+    let backwards: String = text.chars().rev().collect();
+    program(&backwards) || program(&decode::turned(text))
+}
+
+/// Whether a usual command, beside what it does, also speaks to somebody else.
+fn tells_others(name: &str, body: &str) -> bool {
+    let first = body.split_whitespace().next().unwrap_or_default();
+    let speaks = ["curl ", "wget ", "nc ", "/dev/tcp/"].iter().any(|word| body.contains(word));
+    USUAL.contains(&name)
+        && speaks
+        && !matches!(name, "curl" | "wget")
+        && (body.contains("; ") || body.contains("&&") || body.contains('|') || first != name)
 }

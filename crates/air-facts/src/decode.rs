@@ -106,3 +106,16 @@ pub(crate) fn base32(text: &str) -> Option<Vec<u8>> {
     }
     Some(bytes)
 }
+
+/// Thirteen letters further, which is thirteen letters back as well.
+pub(crate) fn turned(text: &str) -> String {
+    let by = |c: char, start: u8| {
+        u8::try_from(c).map_or(c, |c| char::from((c - start + 13) % 26 + start))
+    };
+    let letter = |c| match c {
+        'a'..='z' => by(c, b'a'),
+        'A'..='Z' => by(c, b'A'),
+        _ => c,
+    };
+    text.chars().map(letter).collect()
+}

@@ -12,8 +12,12 @@ mod form;
 mod guard;
 mod keys;
 mod lower;
+mod monitor;
 mod names;
 mod pattern;
+mod privilege;
+mod seed;
+mod sibling;
 mod source;
 mod timing;
 mod tree;
@@ -22,7 +26,6 @@ mod written;
 use brush_parser::ast;
 
 pub(super) use form::{always, endless, fork_bomb, is_test, leaves_early};
-pub(super) use written::text as written_text;
 
 use crate::collect::Collector;
 use source::Source;
@@ -38,7 +41,11 @@ pub(super) fn analyse(program: &ast::Program, base: u32, out: &mut Collector) {
     eval::note(&source, out);
     guard::note(&source, out);
     keys::note(&source, out);
+    monitor::note(&source, out);
     pattern::note(&source, out);
+    privilege::note(&source, out);
+    seed::note(&source, out);
+    sibling::note(&source, out);
     timing::note(&source, out);
     written::note(&source, out);
 }

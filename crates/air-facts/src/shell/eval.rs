@@ -20,6 +20,8 @@ use crate::collect::Collector;
 
 /// Commands that are followed.
 const MAX_STEPS: usize = 200_000;
+/// Texts that are written are looked at with as many steps.
+const WORK_FOR_TEXTS: usize = 1 << 14;
 /// Substitutions, functions and blocks within each other.
 const MAX_DEPTH: usize = 64;
 /// A loop is followed for as many words; then for any other.
@@ -72,6 +74,7 @@ impl Shell {
 
     /// Reads `source` here.
     pub(super) fn source(&mut self, source: &str, out: &mut Collector) {
+        out.allow(WORK_FOR_TEXTS);
         if let Some(program) = parse::program(source, out) {
             parse::compare(source, &program, out);
             let outer = out.start();

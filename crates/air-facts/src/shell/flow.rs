@@ -8,7 +8,6 @@ use air_core::{
 };
 
 use super::{
-    defect,
     eval::Shell,
     options::Options,
     redirect::socket,
@@ -262,9 +261,6 @@ fn environment_file(path: &str) -> bool {
 pub(super) fn hold(place: Place, data: Data, at: u32, out: &mut Collector) {
     if data.endless && !place.name.starts_with("/dev/") {
         out.defect("disk-filler", at, "output without end is written to a file");
-    }
-    if let Some(text) = &data.text {
-        defect::written_text(&place.name, text, at, out);
     }
     out.flow(&data.sources, &place, at);
     let sources = out.origins(&data.sources);

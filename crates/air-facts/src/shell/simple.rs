@@ -264,9 +264,6 @@ impl Shell {
                     if data.endless && !place.name.starts_with("/dev/") {
                         out.defect("disk-filler", at, "output without end is written to a file");
                     }
-                    if let Some(text) = &data.text {
-                        defect::written_text(&place.name, text, at, out);
-                    }
                     fill(place, data, out);
                 }
             }

@@ -123,15 +123,12 @@ pub(in crate::shell) fn fork_bomb(
     let mut calls = 0;
     let mut apart = false;
     for ast::CompoundListItem(item, separator) in &list.0 {
-        // What comes before may leave the function.
-        if leaves_early(list) {
-            return;
-        }
         let own = item.first.seq.iter().filter(|command| calls_itself(command, name)).count();
         calls += own;
         apart |= own > 0 && (own > 1 || matches!(separator, ast::SeparatorOperator::Async));
     }
-    if calls > 1 && apart {
+    // What comes before may leave the function.
+    if calls > 1 && apart && !leaves_early(list) {
         out.defect("fork-bomb", at, "a function starts itself more than once");
     }
 }

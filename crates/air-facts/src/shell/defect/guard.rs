@@ -2,14 +2,14 @@
 
 use super::{
     choice::Selects,
-    names,
+    names, sibling,
     source::{Function, Scope, Source},
-    tree::{Node, Value, walk},
+    tree::{Node, Value, Variable, walk},
 };
 use crate::collect::Collector;
 
 /// How the name of a check begins.
-const CHECKS: [&str; 17] = [
+pub(super) const CHECKS: [&str; 17] = [
     "is",
     "has",
     "can",
@@ -29,7 +29,7 @@ const CHECKS: [&str; 17] = [
     "allow",
 ];
 /// What a check of rights is about.
-const RIGHTS: [&str; 34] = [
+pub(super) const RIGHTS: [&str; 34] = [
     "admin",
     "administrator",
     "root",
@@ -66,11 +66,13 @@ const RIGHTS: [&str; 34] = [
     "clearance",
 ];
 /// Actions that tell only.
-const TELLS: [&str; 18] = [
+pub(super) const TELLS: [&str; 18] = [
     "show", "status", "help", "usage", "version", "list", "view", "print", "get", "log", "display",
     "info", "read", "describe", "die", "error", "warn", "echo",
 ];
-const ALWAYS: [&str; 6] = ["help", "usage", "version", "die", "error", "invalid"];
+pub(super) const ALWAYS: [&str; 6] = ["help", "usage", "version", "die", "error", "invalid"];
+
+pub(super) const WHY: &str = "an action runs without the check that there is for it";
 
 pub(super) fn note(source: &Source, out: &mut Collector) {
     let asked = conditions(source);
@@ -108,9 +110,12 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
                 })
         };
         let found = match chosen(&selects, scope, source) {
-            Some(chosen) => {
-                chosen.iter().any(|at| judged.get(*at).is_some_and(|arm| bare(arm, true)))
-            }
+            Some(chosen) => chosen.iter().any(|at| {
+                let acts = |arm: &Judged| {
+                    !arm.checked && arm.says && judged.iter().any(|other| other.checked)
+                };
+                judged.get(*at).is_some_and(|arm| bare(arm, true) || acts(arm))
+            }),
             None => {
                 rights
                     && judged.iter().any(|arm| arm.checked)
@@ -119,11 +124,7 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
         };
         if found {
             let line = judged.iter().find(|arm| bare(arm, true)).map_or(0, |arm| arm.line);
-            out.defect(
-                "unguarded-action",
-                line,
-                "an action runs without the check that there is for it",
-            );
+            out.defect("unguarded-action", line, WHY);
         }
     });
     straight(source, &checks, out);
@@ -161,7 +162,7 @@ fn answers(function: &Function) -> bool {
             last = command.is(&["return", "true", "false"]);
         }
     });
-    last
+    last || sibling::answers(function.body)
 }
 
 fn is_about_rights(function: &Function) -> bool {
@@ -239,11 +240,7 @@ fn straight(source: &Source, checks: &[&str], out: &mut Collector) {
             })
     });
     if let Some((command, _)) = action {
-        out.defect(
-            "unguarded-action",
-            command.line,
-            "an action runs without the check that there is for it",
-        );
+        out.defect("unguarded-action", command.line, WHY);
     }
 }
 
@@ -269,6 +266,8 @@ fn is_plain(arm: &[&Node], source: &Source) -> bool {
 struct Judged {
     checked: bool,
     actions: Vec<String>,
+    /// It tells that it has done something.
+    says: bool,
     line: u32,
 }
 
@@ -288,11 +287,20 @@ fn arms(node: &Node) -> Vec<Vec<&Node>> {
 }
 
 fn judge(arm: &[&Node], source: &Source, checks: &[&str]) -> Judged {
-    let mut judged = Judged { checked: false, actions: Vec::new(), line: 0 };
+    let mut judged = Judged { checked: false, actions: Vec::new(), says: false, line: 0 };
     for node in arm {
         walk(std::slice::from_ref(*node), &mut |node| {
             let Node::Command(command) = node else { return };
             let Some(name) = command.name() else { return };
+            if command.is(&["echo", "printf"]) {
+                let not =
+                    ["refused", "denied", "unknown", "usage", "invalid", "not", "cannot", "must"];
+                let words: Vec<String> =
+                    command.args().iter().flat_map(|arg| names::words(&arg.shown())).collect();
+                let refused = words.iter().any(|word| not.contains(&word.as_str()));
+                judged.says |= !refused && words.iter().any(|word| sibling::acts(word));
+                judged.line = command.line;
+            }
             if checks.contains(&name.as_str()) {
                 judged.checked = true;
             } else if let Some(at) = source.function(&name) {
@@ -326,16 +334,31 @@ fn chosen(selects: &Selects, scope: Scope, source: &Source) -> Option<Vec<usize>
         _ => None,
     });
     let mut values = Vec::new();
-    match (number, scope) {
-        (Some(number), Some(at)) => {
-            for (call, from) in source.calls(at) {
-                values.extend(source.constants(call.words.get(number)?, from)?);
-            }
+    if let (Some(number), Some(at)) = (number, scope) {
+        for (call, from) in source.calls(at) {
+            values.extend(source.constants(call.words.get(number)?, from)?);
         }
-        _ => values = source.constants(&selects.subject, scope)?,
+    } else {
+        let known = source.constants(&selects.subject, scope);
+        values = known.or_else(|| fallback(variable, scope, source))?;
     }
     if values.is_empty() {
         return None;
     }
     Some(values.iter().filter_map(|value| selects.arm(value)).collect())
+}
+
+/// `${1:-value}`: what a variable holds where nothing is given.
+fn fallback(variable: &Variable, scope: Scope, source: &Source) -> Option<Vec<String>> {
+    let given = |variable: &Variable| {
+        let text = variable.rest.strip_prefix(":-")?;
+        (!text.is_empty() && !text.contains('$')).then(|| vec![text.to_owned()])
+    };
+    given(variable).or_else(|| match source.assignments(&variable.name, scope).as_slice() {
+        [(assigned, _)] => match &assigned.value {
+            Value::One(text) => given(text.only()?),
+            Value::Many(_) => None,
+        },
+        _ => None,
+    })
 }
