@@ -1,6 +1,7 @@
 //! Python: one file a kind of defect.
 
 mod choice;
+mod digest;
 mod guard;
 mod keys;
 mod loader;
@@ -34,7 +35,8 @@ impl Patch {
 
 type Mend = fn(&Tree<'_, '_>, u32) -> Option<Patch>;
 
-const KINDS: [(&str, Mend); 8] = [
+const KINDS: [(&str, Mend); 9] = [
+    ("guessable-digest", digest::mend),
     ("unguarded-action", guard::mend),
     ("privilege-kept", privilege::mend),
     ("lenient-validation", validation::mend),

@@ -68,12 +68,13 @@ fn tells(tree: &Tree, at: Id) -> bool {
         "await" | "yield" | "named_expression" => false,
         "call" => {
             let callee = tree.callee(at);
-            TELLS.iter().any(|known| {
-                callee == *known
-                    || known.ends_with(['.', 't'])
-                        && known.contains('.')
-                        && callee.starts_with(known)
-            })
+            callee.ends_with(".encode")
+                || TELLS.iter().any(|known| {
+                    callee == *known
+                        || known.ends_with(['.', 't'])
+                            && known.contains('.')
+                            && callee.starts_with(known)
+                })
         }
         _ => true,
     }
