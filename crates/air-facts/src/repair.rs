@@ -6,6 +6,7 @@
 
 mod edit;
 mod python;
+mod shell;
 
 use std::sync::Arc;
 
@@ -51,6 +52,7 @@ impl Repairer for Mender {
         let source = call.arguments.get(argument)?.as_str()?;
         let mended = match carries {
             Carries::Python => mend_python(source),
+            Carries::Shell => mend_shell(source),
             _ => None,
         }?;
         let mut arguments = call.arguments.clone();
@@ -63,6 +65,12 @@ impl Repairer for Mender {
 pub fn mend_python(source: &str) -> Option<Mended> {
     let read = |source: &str| crate::python::read(source, &Alone);
     mend(source, read, python::can, python::mend)
+}
+
+/// `source` of a shell without its defects, where each that could be mended is.
+pub fn mend_shell(source: &str) -> Option<Mended> {
+    let read = |source: &str| crate::shell::read(source, &Alone);
+    mend(source, read, shell::can, shell::mend)
 }
 
 fn mend(

@@ -1,9 +1,9 @@
 //! `tests/corpus/repair.txt`: programs before and after. Nothing after `=>` stands for no repair.
 
-use air_facts::repair::{Mended, mend_python};
+use air_facts::repair::{Mended, mend_python, mend_shell};
 use proptest::prelude::*;
 
-use crate::python;
+use crate::{python, shell};
 
 fn cases() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     include_str!("../corpus/repair.txt").split("\n== ").skip(1).map(|case| {
@@ -14,8 +14,7 @@ fn cases() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
 }
 
 fn mend(title: &str, source: &str) -> Option<Mended> {
-    assert!(!title.starts_with("shell"), "{source}");
-    mend_python(source)
+    if title.starts_with("shell") { mend_shell(source) } else { mend_python(source) }
 }
 
 #[test]
@@ -67,8 +66,9 @@ proptest! {
         let end = source.char_indices().map(|(at, _)| at).nth(cut).unwrap_or(source.len());
         let source = source.get(..end).unwrap();
         if let Some(mended) = mend(title, source) {
-            let facts = python(&mended.source);
-            prop_assert!(facts.defects.len() < python(source).defects.len(), "{}", mended.source);
+            let read = if title.starts_with("shell") { shell } else { python };
+            let (before, after) = (read(source).defects.len(), read(&mended.source).defects.len());
+            prop_assert!(after < before, "{}", mended.source);
             prop_assert_eq!(mend(title, &mended.source), None);
         }
     }
