@@ -7,7 +7,7 @@ use super::{
 use crate::collect::Collector;
 
 /// Commands that watch, whatever they are told.
-const WATCHES: [&str; 48] = [
+const WATCHES: [&str; 47] = [
     "top",
     "htop",
     "atop",
@@ -55,7 +55,6 @@ const WATCHES: [&str; 48] = [
     "collectl",
     "auditctl",
     "bpftrace",
-    "perf",
 ];
 /// Commands that tell how the machine does, at that moment.
 const TELLS: [&str; 8] = ["free", "uptime", "df", "ps", "netstat", "ss", "who", "w"];
@@ -162,7 +161,6 @@ fn watches(command: &Command, scope: Scope, source: &Source) -> bool {
         }),
         "ip" => has(args, |arg| arg == "-s" || arg == "-stats" || arg == "monitor"),
         "udevadm" => has(args, |arg| arg == "monitor"),
-        "perf" => has(args, |arg| arg == "-a"),
         name => counted || WATCHES.contains(&name),
     }
 }
