@@ -191,7 +191,9 @@ fn ignored(tree: &Tree, checks: &[usize]) -> Option<(Id, String)> {
         let predicate = answers(tree, function) && !refuses(tree, function);
         let plain = body(tree, function)
             .filter(|at| tree.kind(*at) == "call")
-            .all(|call| !matches!(last_name(tree, call), "print" | "append" | "write"));
+            .all(|call| !matches!(last_name(tree, call), "print" | "append" | "write"))
+            // What changes something is called for that.
+            && body(tree, function).all(|at| tree.kind(at) != "assignment");
         let calls = tree.calls.get(function.name).map(Vec::as_slice).unwrap_or_default();
         let dropped = calls.iter().find(|call| {
             let statement = tree.parent(**call);
@@ -252,7 +254,9 @@ fn between_siblings(tree: &Tree, checks: &[usize]) -> Option<(Id, String)> {
         .filter(|at| tree.functions.get(*at).is_some_and(|made| asks(tree, made, &names)))
         .collect();
     for (at, function) in tree.functions.iter().enumerate().skip(1) {
-        let acts = names::says(function.name, &ACTIONS) && !function.name.starts_with('_');
+        let words = names::words(function.name);
+        let acts = words.first().is_some_and(|first| ACTIONS.contains(&first.as_str()))
+            && !function.name.starts_with('_');
         if !acts || checks.contains(&at) || guarded.contains(&at) {
             continue;
         }
@@ -260,12 +264,22 @@ fn between_siblings(tree: &Tree, checks: &[usize]) -> Option<(Id, String)> {
         let helped = body(tree, function)
             .filter(|at| tree.kind(*at) == "call")
             .any(|call| tree.runs(call).iter().any(|run| guarded.contains(run)));
-        let alike = guarded.iter().filter_map(|at| tree.functions.get(*at)).any(|sibling| {
-            sibling.class == function.class
-                && sibling.outer == function.outer
-                && !body(tree, sibling)
-                    .any(|at| tree.kind(at) == "call" && last_name(tree, at) == function.name)
-        });
+        // A check of a right, or of what the action gets too.
+        let about = |check: &Function| {
+            names::says(check.name, &RIGHTS)
+                || check
+                    .parameters
+                    .iter()
+                    .any(|(name, _)| function.parameters.iter().any(|(own, _)| own == name))
+        };
+        let fits = checks.iter().filter_map(|at| tree.functions.get(*at)).any(about);
+        let alike = fits
+            && guarded.iter().filter_map(|at| tree.functions.get(*at)).any(|sibling| {
+                sibling.class == function.class
+                    && sibling.outer == function.outer
+                    && !body(tree, sibling)
+                        .any(|at| tree.kind(at) == "call" && last_name(tree, at) == function.name)
+            });
         let never_asked = checks.iter().filter_map(|at| tree.functions.get(*at)).find(|check| {
             let shares = |(name, _): &(&str, Option<Id>)| {
                 function.parameters.iter().any(|(own, _)| own == name)

@@ -13,7 +13,10 @@ pub(crate) fn key(tree: &Tree, id: Id) -> Option<String> {
         "string" | "concatenated_string" => {
             tree.literal(id).filter(|text| !text.is_empty()).map(|text| format!("'{text}'"))
         }
-        "integer" | "float" | "true" | "false" | "none" => Some(tree.text(id).to_owned()),
+        "integer" | "float" => Some(
+            tree.number(id).map_or_else(|| tree.text(id).to_owned(), |number| number.to_string()),
+        ),
+        "true" | "false" | "none" => Some(tree.text(id).to_owned()),
         "tuple" => {
             let part = |part| tree.nested(|| key(tree, part)).flatten();
             let parts: Option<Vec<String>> = tree.below(id).map(part).collect();

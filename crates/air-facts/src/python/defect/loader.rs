@@ -217,7 +217,8 @@ fn run(tree: &Tree, call: Id, callee: &str, flaws: &mut Vec<Flaw>) {
     }
     let Some(from) = data(tree, text) else { return };
     // A namespace of its own is how modules and settings are run on purpose.
-    let spaces = tree.arguments(call).len() > 1;
+    let spaces = tree.arguments(call).len() > 1 && !driven(tree, call);
+    let from = if from == From::Compiled && driven(tree, call) { From::Caller } else { from };
     if spaces && from == From::Compiled {
         return;
     }
@@ -234,6 +235,17 @@ fn run(tree: &Tree, call: Id, callee: &str, flaws: &mut Vec<Flaw>) {
         _ => format!("`{callee}` runs text as code that the caller passes"),
     };
     flaws.push(Flaw::new("eval-of-data", tree.line(call), why));
+}
+
+/// Whether the program itself gives a text to the function that this is in: it is no library.
+fn driven(tree: &Tree, call: Id) -> bool {
+    let function = tree.functions.get(tree.scope(call)).filter(|_| tree.scope(call) != 0);
+    let calls = function.and_then(|function| tree.calls.get(function.name));
+    calls
+        .into_iter()
+        .flatten()
+        .take(16)
+        .any(|call| tree.scope(*call) == 0 && !tree.arguments(*call).is_empty())
 }
 
 fn last(callee: &str) -> &str {
