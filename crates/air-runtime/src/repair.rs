@@ -9,7 +9,7 @@ use air_core::{
     id::PayloadId,
     incident::{Action, Exhibit, Incident, IncidentEvent, Input},
     outcome::Outcome,
-    port::{Event, JournalError, Stream},
+    port::{Event, JournalError, Stream, Tier},
     redact::redact,
     step::{CompletedStep, Observation, ProposedStep, ToolCall},
 };
@@ -28,6 +28,10 @@ pub(crate) async fn plan(
     step: &CompletedStep,
     code: &air_core::code::CodeFacts,
 ) -> Result<Option<Action>, RuntimeError> {
+    // Elsewhere what the mended program does could not be taken back.
+    if ports.workspace.tier() != Tier::T3 {
+        return Ok(None);
+    }
     let call = &step.proposed.call;
     let repaired = ports.repairer.as_ref().and_then(|repairer| repairer.repair(call, code));
     let Some(repaired) = repaired else { return Ok(None) };

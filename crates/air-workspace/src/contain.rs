@@ -99,7 +99,10 @@ impl Inner {
 
     pub(crate) fn isolate_in(&self, running: &mut Running) -> Result<String, WorkspaceError> {
         match self.tier {
-            Tier::T3 => isolate(running.sandbox.as_mut()).map_err(failed),
+            Tier::T3 => {
+                running.network.cut();
+                isolate(running.sandbox.as_mut()).map_err(failed)
+            }
             Tier::T2 => Ok("the sandbox can open no socket".to_owned()),
             Tier::T1 => Err(failed("tier T1 cannot cut the network")),
         }

@@ -16,6 +16,7 @@ use crate::{
     cgroup::{Groups, OWN_PROCESSES},
     config::{Overlay, Shape},
     image,
+    network::isolate,
     origin::is_visible,
     protocol::{Confinement, ProcessLimits, Python, Ran, Reply, Request, Run, Settings},
     sandbox::Sandbox,
@@ -109,6 +110,12 @@ impl Inner {
         running.sandbox = None;
         running.sandbox = Some(self.start()?);
         running.network.started();
+        if running.network.is_cut()
+            && let Err(error) = isolate(running.sandbox.as_mut())
+        {
+            running.sandbox = None;
+            return Err(self.explained(&error));
+        }
         if let Err(error) = self.start_services(running) {
             running.sandbox = None;
             return Err(self.explained(&error));

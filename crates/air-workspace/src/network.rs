@@ -79,6 +79,8 @@ pub(crate) struct Network {
     marks: VecDeque<(CheckpointId, Mark)>,
     /// What the last sandbox had seen when it was ended.
     last: Option<(CheckpointId, Sightings)>,
+    /// Whether the network is cut for good.
+    is_cut: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -96,6 +98,16 @@ impl Network {
     /// A sandbox was started.
     pub(crate) fn started(&mut self) {
         self.starts += 1;
+    }
+
+    /// The network is cut for good: in sandboxes that are started from now on as well.
+    pub(crate) fn cut(&mut self) {
+        self.is_cut = true;
+    }
+
+    /// Whether it is.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// What is attempted from now on comes after the checkpoint.

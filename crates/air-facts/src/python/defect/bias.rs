@@ -8,7 +8,7 @@ use super::{
 };
 
 /// Parts of the names of attributes that must not matter, or that stand for one.
-const PROTECTED: [&str; 60] = [
+const PROTECTED: [&str; 58] = [
     "race",
     "racial",
     "ethnic",
@@ -36,7 +36,6 @@ const PROTECTED: [&str; 60] = [
     "accent",
     "political",
     "cultur",
-    "parentjob",
     "parentoccupation",
     "parenteducation",
     "parentalstatus",
@@ -67,7 +66,6 @@ const PROTECTED: [&str; 60] = [
     "personalit",
     "ageism",
     "agegroup",
-    "halo",
     "faith",
 ];
 
@@ -161,7 +159,7 @@ const DECIDES: [&str; 67] = [
     "wage",
     "award",
     "priority",
-    "eligibilty",
+    "eligibility",
     "compatibility",
     "screen",
     "match",

@@ -8,7 +8,7 @@ use super::{
 use crate::collect::Collector;
 
 /// What a person is, and what stands for it.
-const PROTECTED: [&str; 56] = [
+const PROTECTED: [&str; 55] = [
     "race",
     "races",
     "racial",
@@ -63,10 +63,9 @@ const PROTECTED: [&str; 56] = [
     "politics",
     "political",
     "wealth",
-    "halo",
     "complexion",
 ];
-const PAIRS: [(&str, &str); 24] = [
+const PAIRS: [(&str, &str); 23] = [
     ("social", "class"),
     ("social", "status"),
     ("economic", "status"),
@@ -79,7 +78,6 @@ const PAIRS: [(&str, &str); 24] = [
     ("postal", "code"),
     ("family", "background"),
     ("family", "income"),
-    ("parent", "job"),
     ("parent", "occupation"),
     ("parents", "occupation"),
     ("parent", "occupations"),

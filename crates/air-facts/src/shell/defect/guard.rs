@@ -29,7 +29,7 @@ pub(super) const CHECKS: [&str; 17] = [
     "allow",
 ];
 /// What a check of rights is about.
-pub(super) const RIGHTS: [&str; 34] = [
+pub(super) const RIGHTS: [&str; 31] = [
     "admin",
     "administrator",
     "root",
@@ -52,9 +52,6 @@ pub(super) const RIGHTS: [&str; 34] = [
     "authenticated",
     "allowed",
     "authority",
-    "moderator",
-    "agent",
-    "coordinator",
     "staff",
     "supervisor",
     "officer",
