@@ -16,6 +16,7 @@ mod loader;
 mod monitor;
 mod names;
 pub(crate) mod privilege;
+mod said;
 mod seed;
 mod size;
 mod timing;

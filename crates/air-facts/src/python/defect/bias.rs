@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
-    Flaw, names,
+    Flaw, names, said,
     tree::{Id, Tree},
 };
 
@@ -205,6 +205,11 @@ fn protects(name: &str) -> bool {
         }) || words.iter().any(|word| WORDS.contains(&word.as_str())))
 }
 
+/// Names that say one in a part, and no other thing of the kind.
+fn surely(name: &str) -> bool {
+    protects(name) && !names::words(name).iter().any(|word| WORDS.contains(&word.as_str()))
+}
+
 /// Names that say a protected attribute in any function.
 fn strongly(name: &str) -> bool {
     let words = names::words(name);
@@ -230,9 +235,10 @@ fn strongly(name: &str) -> bool {
 }
 
 pub(super) fn find(tree: &Tree, flaws: &mut Vec<Flaw>) {
+    let texts = deciding(tree);
     for (scope, function) in tree.functions.iter().enumerate() {
         let (body, around) = if scope == 0 { (0, "") } else { (function.at, function.name) };
-        judge(tree, scope, body, around, flaws);
+        judge(tree, scope, body, (around, &texts), flaws);
     }
 }
 
@@ -265,7 +271,27 @@ fn attribute(tree: &Tree, id: Id) -> Option<String> {
     protects(&key).then_some(key)
 }
 
-fn judge(tree: &Tree, scope: usize, body: Id, around: &str, flaws: &mut Vec<Flaw>) {
+/// Functions and values of which a text says that something is decided.
+fn deciding(tree: &Tree) -> HashSet<usize> {
+    let mut scopes = HashSet::new();
+    for text in said::texts(tree).iter().filter(|text| names::says(&text.says, &DECIDES)) {
+        scopes.insert(tree.scope(text.at));
+        for (value, _) in &text.values {
+            let reached = tree.reach(*value);
+            let calls = reached.into_iter().filter(|at| tree.kind(*at) == "call");
+            scopes.extend(calls.flat_map(|call| tree.runs(call)));
+        }
+    }
+    scopes
+}
+
+fn judge(
+    tree: &Tree,
+    scope: usize,
+    body: Id,
+    (around, told): (&str, &HashSet<usize>),
+    flaws: &mut Vec<Flaw>,
+) {
     let mut tainted: HashSet<&str> = HashSet::new();
     let mut why = String::new();
     let mut strong = false;
@@ -275,9 +301,11 @@ fn judge(tree: &Tree, scope: usize, body: Id, around: &str, flaws: &mut Vec<Flaw
             .filter(|at| tree.scope(*at) == scope || tree.kind(*at) == "lambda")
     };
     let mut records = false;
+    let mut sure = false;
     for id in ids() {
         if let Some(name) = attribute(tree, id) {
             strong |= strongly(&name);
+            sure |= surely(&name);
             records |= tree.kind(id) != "identifier";
             if why.is_empty() {
                 why = name;
@@ -296,7 +324,8 @@ fn judge(tree: &Tree, scope: usize, body: Id, around: &str, flaws: &mut Vec<Flaw
         function.parameters.iter().any(|(name, _)| names::says(name, &PEOPLE))
     });
     // What is called an age or a region is often something else: a person must be meant.
-    let meant = decides && (strong || records || people);
+    let meant = decides && (strong || records || people)
+        || told.contains(&scope) && records && (strong || sure);
     if !(meant || strong && people) {
         return;
     }

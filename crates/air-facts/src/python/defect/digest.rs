@@ -1,7 +1,9 @@
 //! `guessable-digest`: a password's digest that is found by trying.
 
+use std::collections::HashSet;
+
 use super::{
-    Flaw, names, seed,
+    Flaw, names, said, seed,
     tree::{Id, Tree},
 };
 
@@ -131,9 +133,52 @@ fn salted(tree: &Tree, id: Id) -> Option<bool> {
     if open { None } else { Some(false) }
 }
 
+/// What texts say of passwords.
+#[derive(Default)]
+struct Told {
+    /// What a value that is called one is computed from.
+    parts: HashSet<Id>,
+    /// Functions with a text about them.
+    scopes: HashSet<usize>,
+}
+
+impl Told {
+    fn new(tree: &Tree) -> Self {
+        const ABOUT: [&str; 7] =
+            ["password", "passwd", "passphrase", "passcode", "pwd", "credential", "login"];
+        let mut told = Self::default();
+        for text in said::texts(tree).iter().filter(|text| names::says(&text.says, &ABOUT)) {
+            told.scopes.insert(tree.scope(text.at));
+            for (value, near) in &text.values {
+                if names::says(near, &ABOUT) {
+                    told.parts.extend(tree.reach(*value));
+                }
+            }
+        }
+        told.scopes.remove(&0);
+        told
+    }
+
+    /// Whether `data`, which is digested, is a password by what texts say of it or of the digest.
+    fn of_password(&self, tree: &Tree, call: Id, data: Id) -> bool {
+        let parameters = || tree.reach(data).into_iter().filter_map(|at| tree.parameter(at));
+        let outside =
+            |kept: bool| kept && parameters().any(|(function, _)| function == tree.scope(call));
+        outside(self.parts.contains(&call) || self.parts.contains(&data))
+            || outside(self.scopes.contains(&tree.scope(call)))
+            || parameters().any(|(function, place)| {
+                tree.passed(function, place).into_iter().any(|value| {
+                    let text = tree.literal(value).filter(|text| !text.contains([' ', '/', '.']));
+                    text.is_some_and(|text| is_password(&text))
+                })
+            })
+    }
+}
+
 pub(super) fn find(tree: &Tree, flaws: &mut Vec<Flaw>) {
     let compares =
         tree.every_call.iter().any(|call| tree.callee(*call).ends_with("compare_digest"));
+    let told = Told::new(tree);
     for call in &tree.every_call {
         let callee = tree.callee(*call);
         let slow = SLOW.iter().find(|(name, _)| *name == callee);
@@ -165,7 +210,8 @@ pub(super) fn find(tree: &Tree, flaws: &mut Vec<Flaw>) {
             continue;
         }
         let data = tree.arguments(*call).into_iter().map(|(_, value)| value);
-        if data.clone().any(|data| of_password(tree, data)) && !in_rounds(tree, *call) {
+        let of_password = |data: Id| of_password(tree, data) || told.of_password(tree, *call, data);
+        if data.clone().any(of_password) && !in_rounds(tree, *call) {
             let why = if data.clone().any(|data| salted(tree, data) == Some(true)) {
                 format!("one round of `{digest}` over a password is tried quickly, salted or not")
             } else {

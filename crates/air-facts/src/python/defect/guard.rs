@@ -2,7 +2,7 @@
 //! the source defines and does not use.
 
 use super::{
-    Flaw, names,
+    Flaw, names, said,
     tree::{Id, Tree},
 };
 
@@ -56,7 +56,7 @@ pub(crate) fn guards<'s>(tree: &Tree<'s, '_>) -> Vec<&'s str> {
         let words = names::words(function.name);
         let first = words.first().map(String::as_str).unwrap_or_default();
         let prefix = CHECKS.contains(&first) && words.len() > 1;
-        prefix || names::says(function.name, &RIGHTS)
+        prefix || names::says(function.name, &RIGHTS) || said::checks(tree, function)
     });
     defined.map(|function| function.name).collect()
 }
@@ -234,10 +234,14 @@ fn unused<'s>(tree: &Tree<'s, '_>, guards: &[&'s str]) -> Option<&'s str> {
                 .filter_map(|at| tree.functions.get(at))
                 .all(|function| function.parameters.is_empty() && function.class.is_none())
     };
-    guards.iter().copied().find(|name| runs && plain(name) && !used(name) && says_right(name))
+    guards.iter().copied().find(|name| runs && plain(name) && !used(name) && says_right(tree, name))
 }
 
-fn says_right(name: &str) -> bool {
+fn says_right(tree: &Tree, name: &str) -> bool {
+    let told = |at: usize| tree.functions.get(at).is_some_and(|made| said::checks(tree, made));
+    if tree.defined(name).into_iter().any(told) {
+        return true;
+    }
     let words = names::words(name);
     let first = words.first().map(String::as_str).unwrap_or_default();
     words.len() > 1 && CHECKS.contains(&first) || names::says(name, &RIGHTS)

@@ -1,7 +1,7 @@
 //! `privilege-kept`: privileges are raised, and not lowered on every path.
 
 use super::{
-    Flaw, names,
+    Flaw, names, said,
     tree::{Function, Id, Tree},
 };
 
@@ -41,6 +41,36 @@ const RIGHTS: [&str; 9] = [
     "right",
 ];
 
+/// Words of texts that tell of either.
+const RAISED: [&str; 12] = [
+    "raised",
+    "raising",
+    "elevated",
+    "elevating",
+    "escalated",
+    "escalating",
+    "gained",
+    "gaining",
+    "acquired",
+    "acquiring",
+    "obtained",
+    "increased",
+];
+const LOWERED: [&str; 12] = [
+    "lowered",
+    "lowering",
+    "dropped",
+    "dropping",
+    "revoked",
+    "revoking",
+    "relinquished",
+    "restored",
+    "restoring",
+    "released",
+    "reduced",
+    "reset",
+];
+
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Change {
     Raise,
@@ -60,7 +90,27 @@ pub(crate) fn change(tree: &Tree, call: Id) -> Option<Change> {
         return Some(if root { Change::Raise } else { Change::Lower });
     }
     let last = callee.rsplit('.').next().unwrap_or_default();
-    named(last)
+    named(last).or_else(|| {
+        let runs = tree.defined(last);
+        runs.into_iter().filter_map(|at| tree.functions.get(at)).find_map(|run| told(tree, run))
+    })
+}
+
+/// What a function says that it does to privileges.
+fn told(tree: &Tree, function: &Function) -> Option<Change> {
+    said::announces(tree, function).find_map(|text| {
+        let words = names::words(&text);
+        let holds = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+        let rights = ["privilege", "privileges", "superuser", "root", "capabilities"];
+        if words.len() > 7 || !holds(&rights) {
+            return None;
+        }
+        match (holds(&RAISED), holds(&LOWERED)) {
+            (true, false) => Some(Change::Raise),
+            (false, true) => Some(Change::Lower),
+            _ => None,
+        }
+    })
 }
 
 pub(crate) fn named(name: &str) -> Option<Change> {
@@ -110,7 +160,9 @@ pub(super) fn find(tree: &Tree, flaws: &mut Vec<Flaw>) {
     }
     let bodies = tree.functions.iter().enumerate().filter(|(_, function)| {
         // What raises them for its caller leaves them raised.
-        named(function.name).is_none() && !matches!(function.name, "__enter__" | "__exit__")
+        named(function.name).is_none()
+            && told(tree, function).is_none()
+            && !matches!(function.name, "__enter__" | "__exit__")
     });
     for (at, function) in bodies {
         let block = if at == 0 { Some(0) } else { tree.child(function.at, "body") };

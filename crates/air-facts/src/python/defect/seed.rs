@@ -1,7 +1,7 @@
 //! `predictable-seed`: what a generator of secrets begins with can be guessed.
 
 use super::{
-    Flaw, names,
+    Flaw, names, said,
     tree::{Id, Tree},
 };
 
@@ -192,6 +192,10 @@ fn makes_secrets(tree: &Tree, call: Id) -> bool {
         secret(name) && values.iter().any(|value| tree.work(8) && within(*value))
     });
     named
+        || said::texts(tree)
+            .iter()
+            .flat_map(|text| &text.values)
+            .any(|(value, near)| secret(near) && tree.reach(*value).into_iter().any(drawn))
         || tree
             .functions
             .iter()
