@@ -43,7 +43,7 @@ pub struct SandboxConfig {
     /// What the workspace is to tools. Default [`Shape::Directory`].
     pub shape: Shape,
     /// Variables of all calls; one of the same name as a default takes its place. `python3` is the
-    /// one that `PATH` leads to.
+    /// one that `PATH` leads to, on the host and not in a directory that the agent can write to.
     pub environment: Vec<(String, String)>,
     /// Files and directories of the host, and where they are seen, read-only. Only in T3. They are
     /// read as their mode lets everybody; one below `/proc` takes the place of what is there.

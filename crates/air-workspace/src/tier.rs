@@ -94,7 +94,7 @@ fn probe(config: &SandboxConfig, tier: Tier, python: &PythonHome) -> TierReport 
 
 /// All tiers, strongest first.
 pub fn detect(config: &SandboxConfig) -> Vec<TierReport> {
-    let python = PythonHome::find(&config.environment);
+    let python = PythonHome::find(config);
     let mut reports = TIERS.map(|tier| probe(config, tier, &python)).to_vec();
     // Made for a moment, which is the only way to know.
     let groups = Groups::make(config.limits.total_memory_bytes, config.limits.processes, false);

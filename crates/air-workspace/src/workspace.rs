@@ -96,7 +96,7 @@ impl LocalWorkspace {
         }
         make_directories(&mut config)?;
         prepare_overlay(&mut config).map_err(OpenError::io(&config.session_dir))?;
-        let python = PythonHome::find(&config.environment);
+        let python = PythonHome::find(&config);
         check_settings(&config, Tier::T3)?;
         let (tier, ids) = choose(&config, &python)?;
         check_settings(&config, tier)?;

@@ -3,16 +3,16 @@
 use std::{
     collections::{BTreeSet, HashSet},
     fs,
-    io::{Cursor, Read},
+    io::{self, Cursor, Read},
     path::Path,
 };
 
-use air_checkpoint::{Kind, Place, overlay::Shown};
+use air_checkpoint::{Kind, Place, Root, beneath, overlay::Shown};
 use air_core::effects::{Observed, OutputEffect};
 use air_origin::{Limits, Sources};
 
 use super::{
-    Beside, Origins, as_path,
+    Beside, Origins,
     listing::{MOST_ENTRIES, Names},
     open, open_below,
 };
@@ -108,14 +108,14 @@ impl Origins {
             let lower = layers.workspace().filter(|_| place.0 == WORKSPACE);
             let mut entries = HashSet::new();
             for root in [Some(root), lower].into_iter().flatten() {
-                entries.extend(entries_of(&root.host.join(as_path(&place.1))));
+                entries.extend(entries_below(root, &place.1).unwrap_or_default());
             }
             let below = before.shown.iter().filter(|change| {
-                let parent = air_checkpoint::beneath::split(&change.place.1).0;
+                let parent = beneath::split(&change.place.1).0;
                 change.place.0 == place.0 && parent == place.1
             });
             for change in below {
-                let name = air_checkpoint::beneath::split(&change.place.1).1;
+                let name = beneath::split(&change.place.1).1;
                 let name = String::from_utf8_lossy(name).into_owned();
                 if change.before.is_some() {
                     entries.insert(name);
@@ -134,6 +134,17 @@ impl Origins {
     }
 }
 
+/// Names in a directory below a root, to which no link leads.
+fn entries_below(root: &Root, path: &[u8]) -> io::Result<HashSet<String>> {
+    let directory = beneath::directory(&beneath::root(&root.host)?, path)?;
+    let entries = rustix::fs::Dir::new(directory)?.flatten().map(|entry| {
+        let name = entry.file_name().to_string_lossy();
+        name.into_owned()
+    });
+    Ok(entries.filter(|name| name != "." && name != "..").take(MOST_ENTRIES).collect())
+}
+
+/// Names in a directory beside the roots, as the host has it.
 fn entries_of(directory: &Path) -> HashSet<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(MOST_ENTRIES);
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()

@@ -172,3 +172,25 @@ fn text_that_a_file_gained_has_marks() {
         });
     }
 }
+
+#[test]
+fn output_is_compared_with_no_directory_that_a_link_leads_to() {
+    for is_layered in [false, true] {
+        with_secrets(is_layered, |bench| {
+            let away = bench.folder.path().join("away");
+            let names = ["first-entry-k3v9x2", "second-entry-p7q1z8", "third-entry-m4n6b0"];
+            for name in names {
+                std::fs::create_dir_all(away.join("below").join(name)).unwrap();
+            }
+            let away = away.to_str().unwrap();
+            bench.bash(&format!("ln -s {away} out; ln -s {away}/below there; mkdir -p in/below"));
+            bench.bash(&format!("cd in/below; mkdir {}", names.join(" ")));
+            let say = format!("printf '%s\\n' {}", names.join(" "));
+            let listed = |named: &str| repeats(bench, &say, &[named]).items.len();
+            assert_eq!(listed("in/below"), 1);
+            for named in ["out", "out/below", "there"] {
+                assert_eq!(listed(named), 0, "{named}, layered: {is_layered}");
+            }
+        });
+    }
+}
