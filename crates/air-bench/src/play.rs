@@ -68,7 +68,7 @@ impl Player {
             return Ok(Body::Skipped { missing });
         }
         let scratch = tempfile::Builder::new()
-            .prefix(&format!("{}-{:?}-", turn.case.id, turn.phase).to_lowercase())
+            .prefix("world-")
             .tempdir_in(&self.options.scratch)
             .map_err(|error| format!("no place for a world: {error}"))?;
         let done = self.in_world(turn, scratch.path());
