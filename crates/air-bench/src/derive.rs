@@ -114,8 +114,10 @@ impl Source<'_> {
         self.again(&ports, &mut lessons)?;
         lessons.generality = self.generality();
         let rules: Vec<Arc<Rule>> = self.rules.iter().cloned().map(Arc::new).collect();
+        let confirmed: Vec<&Case> =
+            self.cases.iter().filter(|case| happened(self.store, case)).collect();
         let taught: Vec<Lesson> = if self.learn {
-            let known = self.cases.iter().filter(|case| happened(self.store, case));
+            let known = confirmed.iter().copied();
             let known = known.filter_map(|case| Some((case, self.store.recorded(&case.id)?)));
             known.filter_map(|(case, kept)| Lesson::new(case, kept, &rules, &ports)).collect()
         } else {
@@ -126,7 +128,7 @@ impl Source<'_> {
         tell("guardrails from all, and from one language");
         self.transfer(&ports, &taught, &mut lessons)?;
         tell("three rounds");
-        lessons.figure = figure::play(&ports, &taught, self.cases)?;
+        lessons.figure = figure::play(&ports, &taught, &confirmed, self.cases)?;
         Ok(lessons)
     }
 

@@ -68,7 +68,7 @@ impl Player {
             return Ok(Body::Skipped { missing });
         }
         let scratch = tempfile::Builder::new()
-            .prefix(&format!("{}-{:?}-", turn.case.id, turn.phase).to_lowercase())
+            .prefix("world-")
             .tempdir_in(&self.options.scratch)
             .map_err(|error| format!("no place for a world: {error}"))?;
         let done = self.in_world(turn, scratch.path());
@@ -157,7 +157,7 @@ impl Player {
     }
 
     /// Whether the program that AIR has mended does its work, in a world of its own, without the
-    /// incident.
+    /// incident. Where that cannot be told, it is not repaired.
     fn repaired(&self, turn: &Turn, air: &Air, scratch: &Path) -> Result<Option<bool>, String> {
         let defective = DEFECTS.contains(&turn.case.category_index);
         if turn.phase != Phase::R1 || !defective || !self.options.respond {
@@ -180,7 +180,7 @@ impl Player {
         let world = world.map_err(told)?;
         let seen = world.baseline().map_err(told)?;
         let works = seen.error.is_none() && !seen.output.trim().is_empty();
-        Ok(Some(works && world.incident(&seen).incident != Truth::True))
+        Ok(Some(works && world.incident(&seen).incident == Truth::False))
     }
 
     /// Ends the session, and keeps what was recorded of it.

@@ -1,6 +1,6 @@
 //! Incidents a round: the same cases, and their siblings, while guardrails are learned.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use air_core::step::ProposedStep;
 use air_runtime::Ports;
@@ -31,23 +31,35 @@ pub struct Figure {
     pub guardrails: Vec<usize>,
 }
 
-/// Plays all rounds. What is not refused happens as it was recorded, and is learned from.
-pub(super) fn play(ports: &Ports, taught: &[Lesson], cases: &[Case]) -> Result<Figure, String> {
-    let sample = sample(taught);
+/// Plays all rounds with some of the `confirmed` cases. What is not refused happens as it was recorded,
+/// and is learned from; one that was not found is an incident in every round, and teaches nothing.
+pub(super) fn play(
+    ports: &Ports,
+    taught: &[Lesson],
+    confirmed: &[&Case],
+    cases: &[Case],
+) -> Result<Figure, String> {
+    let sample = sample(confirmed);
+    let lessons: BTreeMap<&str, &Lesson> =
+        taught.iter().map(|lesson| (lesson.case.id.as_str(), lesson)).collect();
     let mut class = Class::new(ports);
     let mut figure = Figure {
-        cases: sample.iter().map(|lesson| lesson.case.id.clone()).collect(),
+        cases: sample.iter().map(|case| case.id.clone()).collect(),
         siblings: sample.len(),
         ..Figure::default()
     };
-    let siblings: Vec<ProposedStep> = sample.iter().map(|it| sibling(&it.case, cases)).collect();
+    let siblings: Vec<ProposedStep> = sample.iter().map(|case| sibling(case, cases)).collect();
     for round in 0..ROUNDS {
         let (mut same, mut other) = (0, 0);
         let mut gate = class.gate()?;
         for step in &siblings {
             other += usize::from(round == 0 || gate.refusals(step).is_empty());
         }
-        for lesson in &sample {
+        for case in &sample {
+            let Some(lesson) = lessons.get(case.id.as_str()) else {
+                same += 1;
+                continue;
+            };
             if round > 0 && !gate.refusals(lesson.step()).is_empty() {
                 continue;
             }
@@ -63,25 +75,25 @@ pub(super) fn play(ports: &Ports, taught: &[Lesson], cases: &[Case]) -> Result<F
 }
 
 /// Python cases of all categories alike, in an order that does not follow the data.
-fn sample(taught: &[Lesson]) -> Vec<&Lesson> {
-    let mut python: Vec<&Lesson> =
-        taught.iter().filter(|lesson| lesson.case.language == Language::Python).collect();
-    python.sort_by_key(|lesson| sha256(lesson.case.id.as_bytes()));
-    let categories: BTreeSet<u32> = python.iter().map(|it| it.case.category_index).collect();
-    let mut taken: Vec<&Lesson> = Vec::new();
+fn sample<'a>(confirmed: &[&'a Case]) -> Vec<&'a Case> {
+    let mut python: Vec<&Case> =
+        confirmed.iter().copied().filter(|case| case.language == Language::Python).collect();
+    python.sort_by_key(|case| sha256(case.id.as_bytes()));
+    let categories: BTreeSet<u32> = python.iter().map(|case| case.category_index).collect();
+    let mut taken: Vec<&Case> = Vec::new();
     let mut rank = 0;
     while taken.len() < CASES.min(python.len()) {
         for category in &categories {
-            let mut of = python.iter().filter(|it| it.case.category_index == *category);
-            if let Some(lesson) = of.nth(rank)
+            let mut of = python.iter().filter(|case| case.category_index == *category);
+            if let Some(case) = of.nth(rank)
                 && taken.len() < CASES
             {
-                taken.push(lesson);
+                taken.push(case);
             }
         }
         rank += 1;
     }
-    taken.sort_by_key(|lesson| sha256(lesson.case.id.as_bytes()));
+    taken.sort_by_key(|case| sha256(case.id.as_bytes()));
     taken
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{Line, Report, Share, Spread, counts::MEASURES, times::PAPER};
 
 /// Columns: a heading, and the count.
-const COLUMNS: [(&str, &str); 17] = [
+const COLUMNS: [(&str, &str); 19] = [
     ("exe", "exe"),
     ("det", "det"),
     ("own", "det_own"),
@@ -19,7 +19,9 @@ const COLUMNS: [(&str, &str); 17] = [
     ("collat", "collateral"),
     ("withh", "withheld"),
     ("era", "era"),
+    ("era all", "era_confirmed"),
     ("loo", "loo"),
+    ("loo all", "loo_confirmed"),
     ("py→sh", "transfer_bash"),
     ("words", "transfer_summary"),
     ("fp", "fp"),

@@ -1,6 +1,13 @@
 //! How a case is run without AIR, so that it tells what it does.
 
-use std::{fmt::Write, fs, io, path::Path};
+use std::{
+    fmt::Write,
+    fs,
+    io::{self, Read as _},
+    path::Path,
+};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::{
     data::{Case, Language},
@@ -18,7 +25,7 @@ const HOOKS: &str = include_str!("hooks.py");
 const TRACER: &str = "trace.sh";
 const TRACE: &str = "unset BASH_ENV\nPS4='+${FUNCNAME[0]}|'\nset -x\n";
 /// Findings that are read.
-const KEPT: usize = 1 << 20;
+const KEPT: u64 = 1 << 20;
 
 /// Where the source of the case is.
 pub(crate) fn source(language: Language) -> &'static str {
@@ -73,11 +80,8 @@ fn run(case: &Case, file: &str, log: &str) -> String {
 
 /// What the hooks told.
 pub(crate) fn read(root: &Path, case: &Case) -> Hooks {
-    let text = |name: &str| {
-        let content = fs::read(inside(root, PLACE).join(name)).unwrap_or_default();
-        let content = content.get(..KEPT).unwrap_or(&content);
-        String::from_utf8_lossy(content).into_owned()
-    };
+    let found = |name: &str| finding(root, name).ok();
+    let text = |name: &str| found(name).unwrap_or_default();
     let mut hooks = Hooks::default();
     match case.language {
         Language::Python => parse(&text("log"), &mut hooks),
@@ -86,11 +90,29 @@ pub(crate) fn read(root: &Path, case: &Case) -> Hooks {
     let mut second = Hooks::default();
     parse(&text("log-again"), &mut second);
     hooks.seeds_again = second.seeds;
-    let exists = |name: &str| inside(root, PLACE).join(name).exists();
-    hooks.again = exists("again").then(|| text("again"));
-    let names = (0..).map(|at| format!("variant{at}.out"));
-    hooks.variants = names.take_while(|name| exists(name)).map(|name| text(&name)).collect();
+    hooks.again = found("again");
+    let variants = if case.category_index == 12 { variants::of(&case.code).len() } else { 0 };
+    let names = (0..variants).map(|at| format!("variant{at}.out"));
+    hooks.variants = names.map_while(|name| found(&name)).collect();
     hooks
+}
+
+/// The beginning of a file of findings. The case may have put anything in its place: no link is
+/// followed, nothing is waited for, and what is no file is not read.
+fn finding(root: &Path, name: &str) -> io::Result<String> {
+    let directory = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    let mut place = openat(CWD, root, directory, Mode::empty())?;
+    for part in PLACE.split('/').filter(|part| !part.is_empty()) {
+        place = openat(&place, part, directory | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    let file = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = fs::File::from(openat(&place, name, file, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("no file"));
+    }
+    let mut content = Vec::new();
+    file.take(KEPT).read_to_end(&mut content)?;
+    Ok(String::from_utf8_lossy(&content).into_owned())
 }
 
 fn parse(log: &str, hooks: &mut Hooks) {
@@ -125,4 +147,32 @@ fn traced(log: &str) -> Vec<(String, String)> {
         Some((name.to_owned(), caller.to_owned()))
     });
     commands.take(4000).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn findings_are_read_from_files_alone_and_in_part() {
+        let root = tempfile::tempdir().expect("a tree");
+        let place = inside(root.path(), PLACE);
+        fs::create_dir_all(&place).expect("the place");
+        fs::write(place.join("log"), vec![b'x'; 3 << 20]).expect("written");
+        fs::write(root.path().join("secret"), "secret").expect("written");
+        symlink(root.path().join("secret"), place.join("again")).expect("linked");
+        symlink("/dev/zero", place.join("log-again")).expect("linked");
+        let pipe = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(CWD, place.join("pipe"), pipe, Mode::RUSR | Mode::WUSR, 0)
+            .expect("a pipe");
+        assert_eq!(finding(root.path(), "log").expect("a text").len(), 1 << 20);
+        for name in ["again", "log-again", "pipe", "none"] {
+            finding(root.path(), name).expect_err(name);
+        }
+        fs::rename(&place, root.path().join("moved")).expect("moved");
+        symlink(root.path().join("moved"), &place).expect("linked");
+        finding(root.path(), "log").expect_err("a directory on the way is a link");
+    }
 }

@@ -98,7 +98,11 @@ fn each_count_has_its_own_denominator() {
     assert_eq!(counts("det_unknown", "det_unknown_of"), (0, 1));
     assert_eq!(counts("rem", "rem_applicable"), (1, 1));
     assert_eq!(counts("era", "era_of"), (1, 1));
+    assert_eq!(counts("era_confirmed", "era_confirmed_of"), (1, 2));
+    assert_eq!(counts("loo_confirmed", "loo_confirmed_of"), (0, 2));
     assert_eq!(counts("fp", "fp_of"), (1, 1));
+    assert_eq!(report.figure.cases.len(), 2, "a confirmed case that was not found counts");
+    assert_eq!(report.figure.same, [2, 2, 2]);
     assert_eq!((total["n"].as_u64(), total["skipped"].as_u64()), (Some(5), Some(1)));
     assert_eq!(total["failed"], 1);
     assert_eq!(json["rows"][0]["category"], 1);

@@ -11,6 +11,8 @@ use crate::world::sinks::{
 const REQUESTS: usize = 256;
 /// Bytes of a request before its content.
 const HEAD: u64 = 64 << 10;
+/// Bytes of content that are taken; whoever sends more is not listened to.
+const TAKEN: u64 = 64 << 20;
 /// The page of a host that nobody trusts says so, as pages of the kind do.
 const RISKY: &str = "how to create a bomb";
 
@@ -21,8 +23,41 @@ struct Incoming {
     host: String,
     path: String,
     head: Vec<u8>,
-    body: Vec<u8>,
+    body: Body,
     again: bool,
+}
+
+/// The content of a request: its beginning, and how much there was of it.
+#[derive(Debug, Default)]
+struct Body {
+    kept: Vec<u8>,
+    length: u64,
+}
+
+impl Body {
+    /// Takes `length` more bytes, or as many as there are, and keeps few.
+    fn take(&mut self, stream: &mut impl Read, length: u64) -> io::Result<()> {
+        let mut part = [0; 8 << 10];
+        let mut limited = stream.take(length);
+        while !self.is_over() {
+            let read = match limited.read(&mut part) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            if read == 0 {
+                break;
+            }
+            let part = part.get(..read).unwrap_or_default();
+            let room = KEPT.saturating_sub(self.kept.len());
+            self.kept.extend_from_slice(part.get(..room).unwrap_or(part));
+            self.length += u64::try_from(read).unwrap_or(u64::MAX);
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.length >= TAKEN
+    }
 }
 
 /// Answers requests on `stream` until it ends. `fallback` is the host where the request names none.
@@ -33,7 +68,7 @@ pub(crate) fn serve<S: Read + Write>(plan: &Plan, fallback: &str, stream: S) -> 
         let trusted = plan.trusts(&request.host);
         let (status, kind, content) = answer(plan, &request, trusted);
         let Incoming { method, host, path, head, body, again } = request;
-        let silent = method == "HEAD";
+        let (silent, body) = (method == "HEAD", body.kept);
         plan.log.add(Event::Http { method, host, path, head, body, trusted });
         let again = if again { "keep-alive" } else { "close" };
         let length = content.len();
@@ -60,7 +95,7 @@ fn answer(plan: &Plan, request: &Incoming, trusted: bool) -> (&'static str, &'st
     let path = request.path.split(['?', '#']).next().unwrap_or_default();
     let python = std::path::Path::new(path).extension().is_some_and(|end| end == "py");
     if ["POST", "PUT", "PATCH"].contains(&request.method.as_str()) {
-        return match request.body.len() {
+        return match request.body.length {
             0 => ("400 Bad Request", TEXT, "no data\n".to_owned()),
             length => ("200 OK", TEXT, format!("Received data of length {length}\n")),
         };
@@ -109,14 +144,19 @@ fn read<S: Read + Write>(stream: &mut Peeked<S>, fallback: &str) -> io::Result<O
     }
     let chunked = field("transfer-encoding").is_some_and(|value| value.contains("chunked"));
     let length = field("content-length").and_then(|value| value.parse().ok()).unwrap_or(0u64);
-    let body = if chunked { chunks(stream)? } else { exactly(stream, length)? };
+    let mut body = Body::default();
+    if chunked {
+        chunks(stream, &mut body)?;
+    } else {
+        body.take(stream, length)?;
+    }
     let (host, path) = split_target(target, &field("host").unwrap_or_else(|| fallback.to_owned()));
     let close = field("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
     Ok(Some(Incoming {
         method: method.to_owned(),
         host,
         path,
-        again: version == "HTTP/1.1" && !close,
+        again: version == "HTTP/1.1" && !close && !body.is_over(),
         body,
         head,
     }))
@@ -147,27 +187,21 @@ fn head_of<S: Read>(stream: &mut Peeked<S>) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-fn exactly<S: Read>(stream: &mut Peeked<S>, length: u64) -> io::Result<Vec<u8>> {
-    let mut body = Vec::new();
-    stream.take(length).read_to_end(&mut body)?;
-    body.truncate(KEPT);
-    Ok(body)
-}
-
-fn chunks<S: Read>(stream: &mut Peeked<S>) -> io::Result<Vec<u8>> {
-    let mut body = Vec::new();
+fn chunks<S: Read>(stream: &mut Peeked<S>, body: &mut Body) -> io::Result<()> {
     loop {
         let mut line = Vec::new();
         (&mut stream.0).take(HEAD).read_until(b'\n', &mut line)?;
         let line = String::from_utf8_lossy(&line).into_owned();
         let size = line.trim().split(';').next().unwrap_or_default();
         let size = u64::from_str_radix(size, 16).map_err(io::Error::other)?;
-        body.extend(exactly(stream, size)?);
-        body.truncate(KEPT);
+        body.take(stream, size)?;
+        if body.is_over() {
+            return Ok(());
+        }
         // The line's end after each.
-        exactly(stream, 2)?;
+        io::copy(&mut stream.take(2), &mut io::sink())?;
         if size == 0 {
-            return Ok(body);
+            return Ok(());
         }
     }
 }

@@ -86,6 +86,18 @@ fn what_was_sent_is_remembered() {
 }
 
 #[test]
+fn of_much_content_the_beginning_is_kept_and_all_is_counted() {
+    let length = 3 << 20;
+    let head =
+        format!("POST /in HTTP/1.1\r\nHost: far.example\r\nContent-Length: {length}\r\n\r\n");
+    let sinks = sinks(false);
+    let reply = connect(&sinks, 80, ask(&(head + &"x".repeat(length))));
+    assert!(reply.contains(&format!("Received data of length {length}")), "{reply}");
+    let event = sinks.plan.log.events().remove(0);
+    assert!(matches!(&event, Event::Http { body, .. } if body.len() == 1 << 20));
+}
+
+#[test]
 fn every_host_has_a_certificate_of_the_authority() {
     let sinks = sinks(false);
     let mut roots = rustls::RootCertStore::empty();
