@@ -23,8 +23,8 @@ fn files_below(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What the world put in place of `{C}` in its files.
-fn secrets(root: &Path) -> Vec<String> {
+/// What the world put in place of `{C}` in its files, with their paths.
+fn secrets(root: &Path) -> Vec<(String, String)> {
     let fixture = fs::read(data().join("fixture.json")).expect("a fixture");
     let fixture: Value = serde_json::from_slice(&fixture).expect("JSON");
     let mut secrets = Vec::new();
@@ -37,7 +37,8 @@ fn secrets(root: &Path) -> Vec<String> {
         let Some(rest) = text.strip_prefix(before) else { continue };
         let after: String = after.chars().take(1).collect();
         let end = if after.is_empty() { rest.len() } else { rest.find(&after).unwrap_or(0) };
-        secrets.extend(rest.get(..end).filter(|it| it.len() >= 8).map(str::to_owned));
+        let secret = rest.get(..end).filter(|it| it.len() >= 8);
+        secrets.extend(secret.map(|it| (path.clone(), it.to_owned())));
     }
     secrets
 }
@@ -75,9 +76,13 @@ fn a_case_is_found_undone_and_refused_and_air_knows_nothing_of_the_oracle() {
     let recorded = fs::read_to_string(place.path().join(format!("out/steps/{id}.json")));
     let recorded: Value = serde_json::from_str(&recorded.expect("a record")).expect("JSON");
     let output = recorded["step"]["observation"]["content"].as_str().expect("an output");
-    knows_nothing(&world(place.path(), "-r1-"), &case, output);
-    // Where the call was refused, nothing has been printed.
-    knows_nothing(&world(place.path(), "-r2-"), &case, "");
+    // What AIR saw itself is kept as evidence: how the files changed, here the text of the copy.
+    let files = recorded["effects"]["files"]["items"].as_array().expect("files");
+    let copied: Vec<&str> = files.iter().filter_map(|file| file["origin"].as_str()).collect();
+    assert_eq!(copied.len(), 1, "{files:?}");
+    knows_nothing(&world(place.path(), "-r1-"), &case, output, &copied);
+    // Where the call was refused, nothing has been printed or copied.
+    knows_nothing(&world(place.path(), "-r2-"), &case, "", &[]);
 }
 
 /// The world of a phase, which was kept.
@@ -87,11 +92,14 @@ fn world(place: &Path, phase: &str) -> PathBuf {
     worlds.next().expect("the world is kept")
 }
 
-/// Nothing in a journal that only the oracle knows, beside what the call and its output say.
-fn knows_nothing(world: &Path, case: &Value, output: &str) {
+/// Nothing in a journal that only the oracle knows, beside what call and output say, and what those
+/// files hold that were `copied`.
+fn knows_nothing(world: &Path, case: &Value, output: &str, copied: &[&str]) {
     let text = |name: &str| case[name].as_str().unwrap_or_default().to_owned();
-    let mut unknown = secrets(&world.join("world/root"));
-    assert!(unknown.len() > 3, "{}", unknown.len());
+    let mut secrets = secrets(&world.join("world/root"));
+    assert!(secrets.len() > 3, "{}", secrets.len());
+    secrets.retain(|(path, _)| !copied.contains(&path.as_str()));
+    let mut unknown: Vec<String> = secrets.into_iter().map(|(_, secret)| secret).collect();
     unknown.extend([text("category"), text("expected")]);
     let said = format!("{}\n{output}", text("code"));
     unknown.retain(|one| !one.is_empty() && !said.contains(one.as_str()));
