@@ -8,7 +8,6 @@ use std::{
     fmt,
     io::{IoSlice, IoSliceMut},
     mem::MaybeUninit,
-    net::Shutdown,
     os::{
         fd::{BorrowedFd, OwnedFd},
         unix::net::UnixStream,
@@ -24,7 +23,8 @@ use rustix::{
     io::Errno,
     net::{
         AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-        SendAncillaryMessage, SendFlags, SocketType, recv, recvmsg, send, sendmsg,
+        SendAncillaryMessage, SendFlags, Shutdown, SocketType, recv, recvmsg, send, sendmsg,
+        shutdown,
         sockopt::{socket_domain, socket_type},
     },
 };
@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes of a request. A host has at most 255 characters.
 const REQUEST_BYTES: usize = 4096;
+const HOST_CHARS: usize = 255;
 /// Connections that are answered at once, each on a thread of its own.
 const MOST: usize = 512;
 /// What no datagram is longer than, with the byte before it.
@@ -88,13 +89,20 @@ impl Transport {
     }
 }
 
+/// A name as it may be asked for: whatever else a tool has put into it is replaced, or cut.
+fn plain(host: &str) -> String {
+    let host = if host.is_empty() { "?" } else { host };
+    let plain = |letter: char| if letter.is_ascii_graphic() { letter } else { '?' };
+    host.chars().take(HOST_CHARS).map(plain).collect()
+}
+
 /// Hands `socket` over to who answers `to`. Does not wait.
 pub(crate) fn ask(
     control: BorrowedFd<'_>,
     to: &Destination,
     socket: BorrowedFd<'_>,
 ) -> std::io::Result<()> {
-    let request = serde_json::to_vec(to)?;
+    let request = serde_json::to_vec(&Destination { host: plain(&to.host), ..to.clone() })?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let handed = [socket];
@@ -105,11 +113,12 @@ pub(crate) fn ask(
     if sent == request.len() { Ok(()) } else { Err(Errno::MSGSIZE.into()) }
 }
 
-/// Answers what a supervisor hands over until it ends, or sends something else.
+/// Answers what a supervisor hands over until it ends. What is no request is dropped.
 pub(crate) fn serve(control: &OwnedFd, outside: &Arc<dyn Outside>) {
     let open = Arc::new(AtomicUsize::new(0));
-    while let Some((to, socket)) = next(control) {
-        let Some(answer) = answer_of(&socket, &to) else { return };
+    while let Ok(request) = next(control) {
+        let Some((to, socket)) = request else { continue };
+        let Some(answer) = answer_of(&socket, &to) else { continue };
         if open.load(Ordering::Relaxed) >= MOST {
             continue;
         }
@@ -121,6 +130,8 @@ pub(crate) fn serve(control: &OwnedFd, outside: &Arc<dyn Outside>) {
             answer(&*outside, &to, socket);
         });
     }
+    // Whoever asks from now on fails. It may be closed already.
+    let _ = shutdown(control, Shutdown::Read);
 }
 
 /// Counts down however a handler ends.
@@ -132,8 +143,8 @@ impl Drop for Counted {
     }
 }
 
-/// The next request, with the socket that came with it.
-fn next(control: &OwnedFd) -> Option<(Destination, OwnedFd)> {
+/// The next request, with the socket that came with it; `None` where it is not one.
+fn next(control: &OwnedFd) -> Result<Option<(Destination, OwnedFd)>, Errno> {
     let mut request = [0; REQUEST_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -141,17 +152,18 @@ fn next(control: &OwnedFd) -> Option<(Destination, OwnedFd)> {
         let mut parts = [IoSliceMut::new(&mut request)];
         match recvmsg(control, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
             Err(Errno::INTR) => {}
+            Ok(received) if received.bytes == 0 => return Err(Errno::PIPE),
             Ok(received) => break received.bytes,
-            Err(_) => return None,
+            Err(error) => return Err(error),
         }
     };
     let handed = ancillary.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut handed) => handed.next(),
         _ => None,
-    })?;
-    let to: Destination = serde_json::from_slice(request.get(..length)?).ok()?;
-    let is_plain = to.host.bytes().all(|byte| byte.is_ascii_graphic());
-    (is_plain && (1..=255).contains(&to.host.len())).then_some((to, handed))
+    });
+    let to = serde_json::from_slice(request.get(..length).unwrap_or_default());
+    let to = to.ok().filter(|to: &Destination| to.host == plain(&to.host));
+    Ok(to.zip(handed))
 }
 
 type Answer = fn(&dyn Outside, &Destination, OwnedFd);
@@ -196,5 +208,29 @@ fn datagrams(outside: &dyn Outside, to: &Destination, socket: &OwnedFd) {
 /// Ends what waits for requests on the other side of `control`, and on this.
 pub(crate) fn close(control: &UnixStream) {
     // It may be closed already.
-    let _ = control.shutdown(Shutdown::Both);
+    let _ = shutdown(control, Shutdown::Both);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write, os::fd::AsFd};
+
+    use super::*;
+
+    #[test]
+    fn the_network_answers_after_what_is_no_request() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let control = OwnedFd::from(ours);
+        let (handed, _kept) = UnixStream::pair().unwrap();
+        for host in ["a b", "", &"\u{ff}".repeat(300), "good.example"] {
+            (&theirs).write_all(b"nothing").unwrap();
+            assert!(next(&control).unwrap().is_none());
+            let to = Destination { host: host.to_owned(), port: 80, transport: Transport::Tcp };
+            ask(theirs.as_fd(), &to, handed.as_fd()).unwrap();
+            let (to, _) = next(&control).unwrap().unwrap();
+            assert_eq!(to.host, plain(host));
+        }
+        drop(theirs);
+        assert!(next(&control).is_err());
+    }
 }
