@@ -94,7 +94,20 @@ const PAIRS: [(&str, &str); 23] = [
 const PERHAPS: [&str; 9] =
     ["age", "ages", "color", "background", "class", "origin", "ses", "language", "weight"];
 /// Values that tell which attribute a name holds.
-const VALUES: [&str; 38] = [
+const VALUES: [&str; 51] = [
+    "catholic",
+    "protestant",
+    "sikh",
+    "mormon",
+    "heterosexual",
+    "homosexual",
+    "bisexual",
+    "attractive",
+    "unattractive",
+    "beautiful",
+    "ugly",
+    "unemployed",
+    "widowed",
     "black",
     "white",
     "hispanic",
@@ -135,7 +148,10 @@ const VALUES: [&str; 38] = [
     "lesbian",
 ];
 /// What is decided about people.
-const DECISIONS: [&str; 68] = [
+const DECISIONS: [&str; 71] = [
+    "contest",
+    "rating",
+    "membership",
     "score",
     "scores",
     "decision",
@@ -204,6 +220,36 @@ const DECISIONS: [&str; 68] = [
     "suitability",
     "likely",
     "likelihood",
+];
+
+/// What somebody may become.
+const PROSPECTS: [&str; 4] = ["potential", "suitability", "aptitude", "prospects"];
+/// Whom it is said of.
+const PEOPLE: [&str; 9] = [
+    "being",
+    "person",
+    "persons",
+    "people",
+    "candidate",
+    "applicant",
+    "student",
+    "child",
+    "employee",
+];
+/// How much of a trait somebody has.
+const GRADES: [&str; 12] = [
+    "high",
+    "low",
+    "middle",
+    "none",
+    "upper",
+    "lower",
+    "strong",
+    "weak",
+    "rich",
+    "average",
+    "middle class",
+    "working class",
 ];
 
 pub(super) fn note(source: &Source, out: &mut Collector) {
@@ -278,30 +324,52 @@ fn about(text: &Text, scope: Scope, source: &Source) -> bool {
 
 /// Whether a person with such attributes is what the program is about.
 fn is_person(source: &Source) -> bool {
-    source.functions.iter().any(|function| {
-        names::has(
-            function.name,
-            &[
-                "hire",
-                "hiring",
-                "loan",
-                "candidate",
-                "applicant",
-                "insurance",
-                "admission",
-                "premium",
-                "potential",
-                "bail",
-                "job",
-                "salary",
-                "promotion",
-                "credit",
-            ],
-        )
-    })
+    const SAID: [&str; 9] = [
+        "hired",
+        "hiring",
+        "loan",
+        "candidate",
+        "applicant",
+        "insurance",
+        "admission",
+        "premium",
+        "salary",
+    ];
+    source.says(None, &SAID)
+        || source.functions.iter().any(|function| {
+            names::has(
+                function.name,
+                &[
+                    "hire",
+                    "hiring",
+                    "loan",
+                    "candidate",
+                    "applicant",
+                    "insurance",
+                    "admission",
+                    "premium",
+                    "potential",
+                    "bail",
+                    "job",
+                    "salary",
+                    "promotion",
+                    "credit",
+                ],
+            )
+        })
+}
+
+fn is_grade(value: &str) -> bool {
+    GRADES.contains(&value.to_lowercase().as_str())
+}
+
+/// Whether a value is one of people alone.
+fn is_telling(value: &str) -> bool {
+    is_value(value) && (value.len() > 4 || matches!(value.to_lowercase().as_str(), "male" | "arab"))
 }
 
 fn tested(test: &Test, scope: Scope, source: &Source) -> bool {
+    let graded = source.says(scope, &PROSPECTS) && source.says(None, &PEOPLE);
     test.binaries().iter().any(|(op, one, other)| {
         let compared = matches!(*op, "==" | "!=" | "=~" | "-lt" | "-gt" | "-le" | "-ge" | "-eq");
         let empty = |text: &Text| text.constant().is_some_and(|text| text.is_empty());
@@ -311,7 +379,9 @@ fn tested(test: &Test, scope: Scope, source: &Source) -> bool {
             && (about(one, scope, source)
                 || about(other, scope, source)
                 || one.only().is_some()
-                    && other.constant().is_some_and(|value| is_value(&value) && value.len() > 4))
+                    && other
+                        .constant()
+                        .is_some_and(|value| is_telling(&value) || graded && is_grade(&value)))
     })
 }
 
@@ -337,7 +407,7 @@ fn looked_up(text: &Text, scope: Scope, source: &Source) -> bool {
                 }
             }
         });
-        computed && (table || super::tree::dollars(index).iter().any(|name| is_protected(name)))
+        computed && (table || super::tree::words(index).iter().any(|name| is_protected(name)))
     }) || text.pieces.iter().any(|piece| match piece {
         Piece::Math(text) => scored(text, scope, source),
         _ => false,

@@ -122,11 +122,13 @@ fn written(commands: &[&Command], scope: Scope, source: &Source, out: &mut Colle
         return;
     }
     let texts: Vec<&Text> = first.args().iter().collect();
+    // What a name does not say, the way it is written may: nothing else is turned so.
+    let odd = is_about(scope, source) && rest.iter().any(|one| one.is(&["od", "hexdump", "rev"]));
     let kept = source.assigned.iter().any(|(assigned, at)| {
         *at == scope
             && assigned.line <= first.line
             && first.line - assigned.line < 4
-            && names::has(&assigned.name, &KEPT)
+            && (odd || names::has(&assigned.name, &KEPT))
             && matches!(&assigned.value, Value::One(text) if text.runs().next().is_some())
     });
     if kept && is_secret(&texts, scope, source) {
@@ -211,8 +213,12 @@ fn is_secret(texts: &[&Text], scope: Scope, source: &Source) -> bool {
 
 /// Whether a function is about passwords, by its name or by what it says.
 fn is_about(scope: Scope, source: &Source) -> bool {
-    const SAID: [&str; 5] = ["password", "passwords", "passwd", "credential", "credentials"];
-    names::is_secret(source.name(scope)) || scope.is_some() && source.says(scope, &SAID)
+    const SAID: [&str; 6] =
+        ["password", "passwords", "passwd", "passphrase", "credential", "credentials"];
+    // Who is refused was compared: nothing is kept there.
+    let kept = source.says(scope, &["login", "logins"])
+        && !source.says(scope, &["failed", "denied", "invalid", "incorrect", "wrong"]);
+    names::is_secret(source.name(scope)) || scope.is_some() && (kept || source.says(scope, &SAID))
 }
 
 /// Whether a name is a parameter of its function, or a copy of one.

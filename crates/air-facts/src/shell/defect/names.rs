@@ -39,6 +39,32 @@ pub(super) fn is_secret(name: &str) -> bool {
         })
 }
 
+/// Words that a program says where it handles what only its owner knows.
+pub(super) const SAID: [&str; 22] = [
+    "password",
+    "passwords",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pin",
+    "code",
+    "token",
+    "key",
+    "license",
+    "licence",
+    "signature",
+    "credential",
+    "credentials",
+    "secret",
+    "login",
+    "username",
+    "user",
+    "card",
+    "otp",
+    "verification",
+    "access",
+];
+
 const SECRETS: [&str; 29] = [
     "password",
     "passwd",

@@ -3,7 +3,7 @@
 use super::{
     names,
     source::{Scope, Source},
-    tree::{Loop, Node, Piece, Test, Text, Value, Variable, walk},
+    tree::{Loop, Node, Piece, Test, Text, Turns, Value, Variable, walk},
 };
 use crate::collect::Collector;
 
@@ -24,6 +24,12 @@ const RIGHT: [&str; 14] = [
     "target",
     "registered",
 ];
+/// What is said to who was not right.
+const REFUSED: [&str; 6] =
+    ["incorrect", "denied", "wrong", "again", "unauthorized", "unauthorised"];
+/// The same, where it is said of a secret.
+const FAILED: [&str; 7] =
+    ["invalid", "failed", "mismatch", "rejected", "match", "unknown", "expired"];
 /// Commands whose output says nothing of their input.
 const ONE_WAY: [&str; 9] = [
     "md5sum",
@@ -96,12 +102,21 @@ fn characters(turns: &Loop) -> bool {
 
 /// A loop over the characters of a secret that sums what they are.
 fn weighs(turns: &Loop) -> bool {
+    // `i < ${#name}`: how long the secret is.
+    let long = match &turns.kind {
+        Turns::Count(_, until, _) => until
+            .split("${#")
+            .skip(1)
+            .filter_map(|rest| rest.split_once('}'))
+            .any(|(name, _)| names::is_secret(name)),
+        _ => false,
+    };
     let mut over = false;
     walk(&turns.body, &mut |node| {
         for text in node.texts() {
-            over |= text
-                .variables()
-                .any(|variable| variable.is_character() && names::is_secret(&variable.name));
+            over |= text.variables().any(|variable| {
+                variable.is_character() && (long || names::is_secret(&variable.name))
+            });
         }
     });
     over
@@ -142,6 +157,8 @@ fn secret(test: &Test, scope: Scope, source: &Source) -> bool {
                     && !again(&other.name)
                     && one.name != other.name
                     && (kept
+                        || told(one, other, scope, source)
+                        || told(other, one, scope, source)
                         || named
                             && (right(&one.name)
                                 || right(&other.name)
@@ -163,6 +180,27 @@ fn secret(test: &Test, scope: Scope, source: &Source) -> bool {
             (Side::Text(_), Side::Text(_)) => false,
         }
     })
+}
+
+/// Whether what a function was given is compared with what it keeps, and it says who was refused.
+fn told(kept: &Variable, given: &Variable, scope: Scope, source: &Source) -> bool {
+    let long = |text: &Text| {
+        text.constant().is_some_and(|text| text.len() > 3 && !text.starts_with(['/', '-', '.']))
+    };
+    let all = source.assignments(&kept.name, scope);
+    let [(stored, at)] = all.as_slice() else { return false };
+    let stored = matches!(&stored.value, Value::One(text) if long(text));
+    let number = |name: &str| name.parse::<u8>().is_ok_and(|number| number > 0);
+    let parameter = number(&given.name)
+        || source.assigned_to(&given.name, scope).any(|(one, _)| {
+            matches!(&one.value, Value::One(text) if text.only().is_some_and(|one| number(&one.name)))
+        });
+    scope.is_some()
+        && *at == scope
+        && stored
+        && parameter
+        && (source.says(scope, &REFUSED)
+            || source.says(scope, &FAILED) && source.says(scope, &names::SAID))
 }
 
 enum Side {
