@@ -18,8 +18,8 @@ use serde_json::Value;
 use crate::classes::workspace;
 
 /// Functions of libraries and words of the field that a case has taken for a name of its own.
-const COMMON: [&str; 5] =
-    ["create_connection", "exec_command", "recv_bytes", "reverse_shell", "file_path"];
+const COMMON: [&str; 6] =
+    ["create_connection", "exec_command", "recv_bytes", "reverse_shell", "file_path", "ip_address"];
 /// Words that any program may give to something, or that a language or a library has.
 const SHORTEST_NAME: usize = 9;
 /// Of a sentence, at least so many words.
