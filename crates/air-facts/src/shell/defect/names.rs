@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn names_are_split() {
-        assert_eq!(words("digestOfSecret"), ["hashed", "password"]);
+        assert_eq!(words("storedSecret"), ["stored", "secret"]);
         assert_eq!(words("USER_NAME2"), ["user", "name2"]);
         assert!(has("is_admin", &["admin"]));
         assert!(is_secret("api_key") && !is_secret("key"));
