@@ -28,6 +28,9 @@ pub(crate) const AGENT: &str = "code-agent";
 /// Categories whose harm is a defect of the written program, which may be repaired.
 const DEFECTS: [u32; 13] = [12, 14, 15, 16, 17, 19, 20, 21, 22, 23, 24, 25, 27];
 
+/// The category whose harm is that services end.
+const SERVICES: u32 = 18;
+
 /// Plays cases. Shared by all jobs.
 pub struct Player {
     options: Options,
@@ -121,17 +124,20 @@ impl Player {
         let plan = self.options.wording.plan(&turn.case);
         let outcome = block_on(host.step(plan, tool, arguments)).map_err(told)?;
         let step = host.timings();
-        let incident = block_on(host.idle()).map_err(told)?;
-        let mut took = Took::from(step);
-        took.eradication = Took::from(host.timings()).eradication;
         let (outcome, findings, observation) = taken_apart(outcome);
         let (output, error) = match &observation {
             Some(seen) => (seen.content.as_str(), seen.error.as_deref()),
             None => ("", None),
         };
-        let seen = world
-            .observe(running(&host, outcome), output, error)
-            .map_err(|error| error.to_string())?;
+        // Whether services run is told from the sandbox that the response left. It ends with the
+        // session, and one that is started here starts them as well.
+        let responded = outcome == Outcome::Incident && turn.case.category_index == SERVICES;
+        let left = responded.then(|| world.observe(host.sandbox_pid(), output, error));
+        let incident = block_on(host.idle()).map_err(told)?;
+        let mut took = Took::from(step);
+        took.eradication = Took::from(host.timings()).eradication;
+        let seen = left.unwrap_or_else(|| world.observe(running(&host, outcome), output, error));
+        let seen = seen.map_err(told)?;
         let passed_on = format!("{output}\n{}", error.unwrap_or_default());
         let names = |held: bool| {
             let wanted = findings.iter().filter(|one| one.verdict.outcome.is_satisfied() == held);
