@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{config::Shape, python::PythonHome, view};
+use crate::{config::Shape, python::PythonHome, variables::carried, view};
 
 pub(crate) const WORKSPACE: &str = "/workspace";
 pub(crate) const HOME: &str = "/home/agent";
@@ -118,8 +118,8 @@ impl Mounts<'_> {
                 line
             }
         };
-        for (name, value) in self.environment {
-            line.add(["--setenv", name, value]);
+        for (name, value) in carried(self.environment) {
+            line.add(["--setenv", &name, value]);
         }
         for (from, directory) in self.python_sources.iter().zip(&self.python.directories) {
             line.bind("--ro-bind", from, directory);

@@ -21,6 +21,7 @@ use crate::{
     protocol::{Confinement, ProcessLimits, Python, Ran, Reply, Request, Run, Settings},
     sandbox::Sandbox,
     stage::Stage,
+    variables::carried,
     workspace::{Inner, Running, unexpected},
 };
 
@@ -166,7 +167,7 @@ impl Inner {
                 .env("HOME", session.join("home"))
                 .env("TMPDIR", session.join("tmp"))
                 .envs([("LANG", "C.UTF-8"), ("TERM", "dumb"), ("USER", "agent")])
-                .envs(self.config.environment.iter().map(|(name, value)| (name, value)))
+                .envs(carried(&self.config.environment))
                 .current_dir(&self.config.workspace);
         }
         Sandbox::start(command, log, groups, self.config.outside.clone())

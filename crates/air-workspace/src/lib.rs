@@ -22,6 +22,7 @@ mod layout;
 mod network;
 mod origin;
 mod outside;
+mod programs;
 mod protocol;
 mod publish;
 mod python;
@@ -38,6 +39,7 @@ pub mod supervisor;
 mod tier;
 mod tools;
 mod undo;
+mod variables;
 mod view;
 mod workspace;
 

@@ -72,7 +72,7 @@ pub(crate) enum Request {
     Thaw {},
     /// Stops everything if anything may write, until `Thaw`.
     Quiet {},
-    /// Starts services that do not run: these, and those that were asked for before.
+    /// Starts those of these services that do not run.
     Start(Vec<Service>),
     /// Which services run.
     Services {},
@@ -130,8 +130,11 @@ pub(crate) enum Reply {
     },
     /// How many processes go on.
     Thawed(u32),
-    /// Names of services that were started.
-    Started(Vec<String>),
+    /// Names of services that were started, and which were not, and why.
+    Started {
+        started: Vec<String>,
+        failed: Vec<String>,
+    },
     Services(Vec<ServiceState>),
     /// Whether anything was stopped, how many processes run all the same, and files that change
     /// when processes write to their memory, escaped and as seen inside; `None` where that cannot

@@ -13,6 +13,7 @@ use air_core::{
 };
 
 use crate::{
+    programs,
     protocol::{Reply, Request, Service},
     sandbox::Sandbox,
     workspace::{Inner, Running, failed, few, unexpected},
@@ -29,6 +30,8 @@ pub(crate) struct Past {
     latest: Option<CheckpointId>,
     /// Whether AIR has ended a sandbox, so that they run again only with the next one.
     pub(crate) is_replaced: bool,
+    /// Those that were not started when they were last to be, and why.
+    failed: Vec<String>,
 }
 
 impl Inner {
@@ -45,22 +48,12 @@ impl Inner {
         }
     }
 
-    /// Starts all in a sandbox that was just started.
+    /// Starts all in a sandbox that was just started. One that does not start keeps no other from it.
     pub(crate) fn start_services(&self, running: &mut Running) -> io::Result<()> {
-        let (Some(sandbox), false) = (running.sandbox.as_mut(), self.config.services.is_empty())
-        else {
+        if self.config.services.is_empty() {
             return Ok(());
-        };
-        let service = |service: &crate::config::Service| Service {
-            name: service.name.clone(),
-            argv: service.argv.clone(),
-        };
-        let asked = self.config.services.iter().map(service).collect();
-        let started = match sandbox.call(&Request::Start(asked), PATIENCE)? {
-            Reply::Started(started) => started,
-            Reply::Failed(why) => return Err(io::Error::other(format!("service {why}"))),
-            other => return Err(unexpected(other)),
-        };
+        }
+        let started = self.start_unchanged(running)?;
         running.services.is_replaced = false;
         let Some(latest) = running.services.latest.clone() else { return Ok(()) };
         // They run before the call that the checkpoint was taken for.
@@ -69,6 +62,35 @@ impl Inner {
             running.network.mark(running.sandbox.as_mut(), &latest);
         }
         Ok(())
+    }
+
+    /// Starts those that do not run and whose programs are what they were; which were started.
+    fn start_unchanged(&self, running: &mut Running) -> io::Result<Vec<String>> {
+        let Running { sandbox, layers, services, .. } = running;
+        let Some(sandbox) = sandbox.as_mut() else {
+            return Err(io::Error::other("the sandbox did not start"));
+        };
+        let now = || programs::ways(&self.config.services, layers, &self.view);
+        let (first, is_first) = programs::at_first(&self.config.session_dir, now)?;
+        let now = if is_first { first.clone() } else { now() };
+        let run = running_in(sandbox)?;
+        let (mut asked, mut failed) = (Vec::new(), Vec::new());
+        for service in self.config.services.iter().filter(|service| !run.contains(&service.name)) {
+            let (name, argv) = (service.name.clone(), service.argv.clone());
+            let changed = now.get(&name).filter(|_| !is_first);
+            match changed.and_then(|now| programs::objection(first.get(&name), now)) {
+                Some(why) => failed.push(format!("{name}: {why}")),
+                None => asked.push(Service { name, argv }),
+            }
+        }
+        match sandbox.call(&Request::Start(asked), PATIENCE)? {
+            Reply::Started { started, failed: more } => {
+                services.failed = failed;
+                services.failed.extend(more);
+                Ok(started)
+            }
+            other => Err(unexpected(other)),
+        }
     }
 
     /// Which ran at a checkpoint, and which run now.
@@ -110,20 +132,46 @@ impl Inner {
             return Ok("there are no services".to_owned());
         }
         let mut running = self.running();
-        if self.start_if_needed(&mut running).map_err(failed)? {
-            return Ok("started all services with a new sandbox".to_owned());
-        }
-        let Some(sandbox) = running.sandbox.as_mut() else {
-            return Err(failed("the sandbox did not start"));
-        };
-        match sandbox.call(&Request::Start(Vec::new()), PATIENCE).map_err(failed)? {
-            Reply::Started(started) if started.is_empty() => {
-                Ok("all services were running".to_owned())
+        let is_new = self.start_if_needed(&mut running).map_err(failed)?;
+        let done = if is_new {
+            "started all services with a new sandbox".to_owned()
+        } else {
+            let started = self.start_again(&mut running).map_err(failed)?;
+            if started.is_empty() {
+                "all services were running".to_owned()
+            } else {
+                format!("started {}", few(&started))
             }
-            Reply::Started(started) => Ok(format!("started {}", few(&started))),
-            Reply::Failed(why) => Err(WorkspaceError::Incomplete(format!("not started: {why}"))),
-            other => Err(failed(unexpected(other))),
+        };
+        let missing = &running.services.failed;
+        if missing.is_empty() {
+            return Ok(done);
         }
+        Err(WorkspaceError::Incomplete(format!("not started: {}", few(missing))))
+    }
+
+    /// While nothing can change a program between the look at it and its start.
+    fn start_again(&self, running: &mut Running) -> io::Result<Vec<String>> {
+        let Some(sandbox) = running.sandbox.as_mut() else {
+            return Err(io::Error::other("the sandbox did not start"));
+        };
+        let stopped = match sandbox.call(&Request::Quiet {}, PATIENCE)? {
+            Reply::Quiet { running: 0, stopped, .. } => Ok(stopped),
+            Reply::Quiet { running, stopped, .. } => {
+                let why = format!("{running} processes could not be stopped meanwhile");
+                Err((stopped, io::Error::other(why)))
+            }
+            other => Err((false, unexpected(other))),
+        };
+        let (stopped, started) = match stopped {
+            Ok(stopped) => (stopped, self.start_unchanged(running)),
+            Err((stopped, why)) => (stopped, Err(why)),
+        };
+        if let (true, Some(sandbox)) = (stopped, running.sandbox.as_mut()) {
+            // What stays stopped is ended with its sandbox at the latest.
+            let _ = sandbox.call(&Request::Thaw {}, PATIENCE);
+        }
+        started
     }
 }
 

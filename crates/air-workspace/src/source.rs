@@ -50,7 +50,7 @@ fn regular(file: File) -> io::Result<File> {
 }
 
 /// Opens what an overlay shows at `path`: in the upper layer, or in the lower one where nothing hides it.
-fn layered(upper: &Root, lower: Option<&Root>, path: &[u8]) -> io::Result<File> {
+pub(crate) fn layered(upper: &Root, lower: Option<&Root>, path: &[u8]) -> io::Result<File> {
     let (parent, name) = beneath::split(path);
     let mut directory = beneath::root(&upper.host)?;
     let mut hidden = false;

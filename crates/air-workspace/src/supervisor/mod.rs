@@ -47,7 +47,7 @@ use self::{
 };
 use crate::{
     protocol::{self, Confinement, Process, Python, Ran, Reply, Request, Run, Settings},
-    stage,
+    stage, variables,
 };
 
 /// How often a process is offered the rest of its input. It may never read any.
@@ -95,7 +95,7 @@ fn enter(confinement: &str, argv: &[OsString]) -> Result<(), Failure> {
     confine::landlock(&confinement)?;
     confine::drop_capabilities(if confinement.foreign { FOREIGN } else { CapabilitySet::empty() })?;
     confine::filter(Sockets::Refused)?;
-    let error = Command::new(program).args(arguments).exec();
+    let error = variables::hand_over(Command::new(program).args(arguments)).exec();
     Err(format!("`{}`: {error}", program.display()).into())
 }
 
@@ -172,8 +172,14 @@ impl Supervisor {
             Request::Run(_) | Request::Python(_) if self.is_frozen => {
                 Reply::Failed("the sandbox is frozen".to_owned())
             }
-            Request::Run(run) => self.run(&run).map_or_else(failed, Reply::Ran),
-            Request::Python(step) => self.python(&step).map_or_else(failed, Reply::Ran),
+            Request::Run(run) => {
+                self.services.call_begins();
+                self.run(&run).map_or_else(failed, Reply::Ran)
+            }
+            Request::Python(step) => {
+                self.services.call_begins();
+                self.python(&step).map_or_else(failed, Reply::Ran)
+            }
             Request::Processes {} => Reply::Processes(self.processes()),
             Request::Kill {} => {
                 let spared = self.spared();
@@ -197,8 +203,8 @@ impl Supervisor {
             }
             Request::Quiet {} => self.quiet(),
             Request::Start(services) => {
-                let started = self.services.start(services);
-                started.map_or_else(Reply::Failed, Reply::Started)
+                let (started, failed) = self.services.start(services);
+                Reply::Started { started, failed }
             }
             Request::Services {} => Reply::Services(self.services.states()),
             Request::Mark {} => self.of_network(|network| network.mark().map(Reply::Marked)),
@@ -223,7 +229,7 @@ impl Supervisor {
     /// What is not the agent's, and its interpreter.
     fn spared(&mut self) -> Spared {
         let interpreter = self.interpreter.as_ref().map(Interpreter::pid);
-        Spared { interpreter, services: self.services.pids() }
+        Spared { interpreter, services: self.services.own() }
     }
 
     fn of_network(&self, ask: impl Fn(&Network) -> std::io::Result<Reply>) -> Reply {
@@ -304,6 +310,10 @@ impl Supervisor {
         let (program, arguments) = all.split_first().ok_or("nothing to run")?;
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.settings.cwd).process_group(0);
+        // The confinement is entered before there is anything of them.
+        if self.settings.tier != Tier::T2 {
+            variables::hand_over(&mut command);
+        }
         Ok(command)
     }
 

@@ -24,6 +24,12 @@ const BUSY: Duration = Duration::from_millis(100);
 const NICE: i32 = 5;
 /// Mapped files that are named for one process.
 const MAPPED: usize = 4096;
+/// How long programs may take to begin, and how often that is looked at: two looks have to agree.
+const BEGINNING: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(5);
+
+/// One process and no later one with its pid: by the kernel's time of its start.
+pub(super) type Known = (u32, u64);
 
 /// What the kernel says of one process.
 #[derive(Debug, Clone, Copy)]
@@ -60,16 +66,43 @@ impl Stat {
 pub(super) struct Spared {
     /// One process, and not what it has started.
     pub(super) interpreter: Option<u32>,
-    /// Processes, with all that they have started.
-    pub(super) services: Vec<u32>,
+    /// Processes, and not what they have started since.
+    pub(super) services: Vec<Known>,
 }
 
 impl Spared {
     fn pids(&self, all: &BTreeMap<u32, Stat>) -> BTreeSet<u32> {
-        let services = self.services.iter();
-        let mut pids: BTreeSet<u32> = services.flat_map(|pid| descendants(all, *pid)).collect();
-        pids.extend(self.services.iter().copied().chain(self.interpreter));
-        pids
+        let is_it =
+            |(pid, started): &&Known| all.get(pid).is_some_and(|stat| stat.started == *started);
+        let services = self.services.iter().filter(is_it).map(|(pid, _)| *pid);
+        services.chain(self.interpreter).collect()
+    }
+}
+
+/// A process of the pid namespace with all that it has started.
+pub(super) fn with_descendants(root: u32) -> Vec<Known> {
+    let all = found(Tier::T3);
+    let pids = descendants(&all, root).into_iter().chain([root]);
+    pids.filter_map(|pid| Some((pid, all.get(&pid)?.started))).collect()
+}
+
+/// Waits until processes of the pid namespace and what they start are all waiting for something.
+pub(super) fn settle(roots: &[u32]) {
+    let deadline = Instant::now() + BEGINNING;
+    let mut before = None;
+    while Instant::now() < deadline {
+        let all = found(Tier::T3);
+        let pids: BTreeSet<u32> = roots
+            .iter()
+            .flat_map(|root| descendants(&all, *root).into_iter().chain([*root]))
+            .collect();
+        let is_waiting = |pid| all.get(pid).is_none_or(|stat| stat.state == 'S');
+        let now = pids.iter().all(is_waiting).then_some(pids);
+        if now.is_some() && now == before {
+            return;
+        }
+        before = now;
+        std::thread::sleep(LOOK);
     }
 }
 

@@ -7,8 +7,10 @@ mod network;
 mod outputs;
 mod outside;
 mod restore;
+mod services;
 mod steps;
 mod system;
+mod variables;
 
 use std::{
     ffi::OsString,
@@ -25,7 +27,9 @@ use air_core::{
     port::{Tier, ToolBox, ToolError, Workspace},
     step::{Observation, ToolCall},
 };
-use air_workspace::{Archive, Limits, LocalWorkspace, Overlay, SandboxConfig, Tools, detect};
+use air_workspace::{
+    Archive, Limits, LocalWorkspace, Overlay, SandboxConfig, Service, Tools, detect,
+};
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
