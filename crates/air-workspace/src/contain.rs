@@ -75,7 +75,7 @@ impl Inner {
     ) -> Result<String, WorkspaceError> {
         let running = self.running();
         let lower = self.config.overlay.is_some().then_some(self.config.workspace.as_path());
-        let reach = Reach { roots: &self.roots, lower };
+        let reach = Reach { roots: &self.roots, view: &self.view, lower };
         let meant = |path: &String| self.view.meant(path).to_string_lossy().into_owned();
         let paths: Vec<String> = paths.iter().map(meant).collect();
         let mut done = quarantine(reach, &self.config.state, incident, &paths).map_err(failed)?;

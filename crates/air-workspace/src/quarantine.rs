@@ -21,7 +21,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::origin::absolute;
+use crate::{layers::WORKSPACE, view::View};
 
 /// What was moved, and what could not be.
 #[derive(Debug, Default)]
@@ -34,11 +34,12 @@ pub(crate) struct Moved {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reach<'a> {
     pub(crate) roots: &'a [Root],
+    pub(crate) view: &'a View,
     /// What shows through the first root where that has nothing.
     pub(crate) lower: Option<&'a Path>,
 }
 
-/// Moves `paths`, as the agent calls them, into the evidence of `incident`.
+/// Moves `paths`, as the agent calls them, absolute and without `.` and `..`, into the evidence of `incident`.
 pub(crate) fn quarantine(
     reach: Reach<'_>,
     state: &Path,
@@ -49,7 +50,7 @@ pub(crate) fn quarantine(
     let mut moved = Moved::default();
     let mut directories = Vec::new();
     for path in paths {
-        match one(reach.roots, &evidence, path) {
+        match one(reach, &evidence, path) {
             Ok(Took::It) => moved.moved.push(path.clone()),
             Ok(Took::Nothing) => {}
             Ok(Took::Later(parent, name)) => directories.push((path, parent, name)),
@@ -113,22 +114,14 @@ enum Took {
     Later(OwnedFd, OsString),
 }
 
-/// The number of the root that a path is below, and the path there.
-fn below(roots: &[Root], path: &str) -> Option<(usize, PathBuf)> {
-    let cwd = roots.first().map(|root| root.agent.clone()).unwrap_or_default();
-    let home = roots.get(1).map(|root| root.agent.clone()).unwrap_or_default();
-    let full = absolute(&cwd, &home, path);
-    roots
-        .iter()
-        .enumerate()
-        .find_map(|(at, root)| Some((at, full.strip_prefix(&root.agent).ok()?.to_path_buf())))
-}
-
 /// Whether the agent still sees something at a path, now that nothing of it is in the roots: what the
 /// layer does not hide is the user's, and stays.
 fn shows_through(reach: Reach<'_>, path: &str) -> io::Result<bool> {
     let Some(lower) = reach.lower else { return Ok(false) };
-    let Some((0, below)) = below(reach.roots, path) else { return Ok(false) };
+    let Some((WORKSPACE, below)) = reach.view.place(reach.roots, Path::new(path)) else {
+        return Ok(false);
+    };
+    let below = Path::new(OsStr::from_bytes(&below));
     let Some(upper) = reach.roots.first() else { return Ok(false) };
     let mut upper = Some(beneath::root(&upper.host)?);
     let mut lower = beneath::root(lower)?;
@@ -178,12 +171,13 @@ fn is_opaque(directory: &OwnedFd) -> io::Result<bool> {
 }
 
 /// Moves one path.
-fn one(roots: &[Root], evidence: &Path, path: &str) -> io::Result<Took> {
-    let below = below(roots, path).and_then(|(at, below)| Some((roots.get(at)?, below)));
-    let Some((root, below)) = below else {
-        return Err(io::Error::other("it is outside of what AIR may change"));
+fn one(reach: Reach<'_>, evidence: &Path, path: &str) -> io::Result<Took> {
+    let place = reach.view.place(reach.roots, Path::new(path));
+    let place = place.and_then(|(at, below)| Some((reach.roots.get(at)?, below)));
+    let Some((root, below)) = place else {
+        return Err(io::Error::other(reach.view.why_nowhere(Path::new(path))));
     };
-    let (parent, name) = beneath::split(below.as_os_str().as_bytes());
+    let (parent, name) = beneath::split(&below);
     if name.is_empty() {
         return Err(io::Error::other("a whole root cannot be moved"));
     }

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bwrap,
-    layers::Layers,
+    config::Shape,
+    layers::{Layers, WORKSPACE},
     rollback::late,
     spans::Plan,
     workspace::{Inner, LocalWorkspace, failed, off_thread},
@@ -268,12 +269,25 @@ impl Inner {
     fn wanted(&self, layers: &Layers, only: &[String]) -> Result<Vec<Vec<u8>>, WorkspaceError> {
         use std::os::unix::ffi::OsStrExt;
         let Some(root) = layers.workspace() else { return Ok(Vec::new()) };
-        let names = [root.host.as_path(), root.agent.as_path(), Path::new(bwrap::WORKSPACE)];
+        let agent = root.agent.as_path();
+        let names = match self.config.shape {
+            Shape::Directory => vec![root.host.as_path(), agent, Path::new(bwrap::WORKSPACE)],
+            Shape::System => vec![root.host.as_path()],
+        };
         let paths = only.iter().map(|path| {
             let full = self.view.meant(path);
             let below = names.iter().find_map(|name| full.strip_prefix(name).ok());
-            let why = || WorkspaceError::Incomplete(format!("`{path}` is not in the workspace"));
-            Ok(below.ok_or_else(why)?.as_os_str().as_bytes().to_vec())
+            if let Some(below) = below {
+                return Ok(below.as_os_str().as_bytes().to_vec());
+            }
+            match self.view.place(layers.roots(), &full) {
+                Some((WORKSPACE, below)) if self.config.shape == Shape::System => Ok(below),
+                _ => {
+                    let why = self.view.why_nowhere(&full);
+                    let why = format!("`{path}` is not in the workspace: {why}");
+                    Err(WorkspaceError::Incomplete(why))
+                }
+            }
         });
         paths.collect()
     }

@@ -119,6 +119,15 @@ impl View {
         is_seen.then(|| path.to_path_buf())
     }
 
+    /// Why a path has no place.
+    pub(crate) fn why_nowhere(&self, path: &Path) -> &'static str {
+        if self.is_covered(path) {
+            "it is the host's, and read-only"
+        } else {
+            "it is outside of what AIR may change"
+        }
+    }
+
     /// Whether something else is seen at a path than what the watched roots have there.
     fn is_covered(&self, path: &Path) -> bool {
         let bound = self.binds.iter().map(|(_, inside)| inside);

@@ -1,7 +1,7 @@
 //! A whole root file system as the workspace.
 
 use air_core::effects::FileEffect;
-use air_workspace::{OpenError, Service, Shape};
+use air_workspace::{OpenError, Service, Shape, UndoRequest, UndoneAs};
 
 use super::*;
 
@@ -114,6 +114,41 @@ fn programs_are_those_of_the_host_and_cannot_be_changed() {
         assert_eq!(bench.workspace.absolute("~/x"), "/root/x");
         assert_eq!(bench.workspace.absolute("/bin/sh"), "/usr/bin/sh");
     });
+}
+
+#[test]
+fn what_is_the_hosts_is_neither_quarantined_nor_undone() {
+    let hidden = |config: &mut SandboxConfig| {
+        let path = config.workspace.join("usr/bin");
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join("env"), "hidden\n").unwrap();
+        let given = config.workspace.parent().unwrap().join("given");
+        std::fs::write(&given, "given\n").unwrap();
+        config.binds = vec![(given, "/etc/given".into())];
+    };
+    let Some(bench) = bench(hidden) else { return };
+    let before = bench.checkpoint();
+    bench.bash("echo more >> /etc/hostname; echo new > /srv.txt");
+    assert_eq!(all(&bench, &before).len(), 2);
+    let incident = IncidentId::from("i1");
+    for path in ["/usr/bin/env", "/bin/env", "/etc/given", "/proc/version"] {
+        let paths = [path.to_owned(), "/srv.txt".to_owned()];
+        let said = block_on(bench.workspace.quarantine(&incident, &paths)).unwrap_err().to_string();
+        assert!(said.contains("it is the host's, and read-only"), "{path}: {said}");
+        assert_eq!(std::fs::read(bench.path("usr/bin/env")).unwrap(), b"hidden\n", "{path}");
+    }
+    assert!(!bench.path("srv.txt").exists());
+    let undo = |path: &str, dry_run| {
+        let (spans, only) = (vec![(before.clone(), None)], vec![path.to_owned()]);
+        block_on(bench.workspace.undo(UndoRequest { spans, only, dry_run }))
+    };
+    for path in ["/usr/bin/env", "/etc/given"] {
+        let why = undo(path, true).unwrap_err().to_string();
+        assert!(why.contains("is not in the workspace: it is the host's"), "{path}: {why}");
+    }
+    let undone = undo("/etc/hostname", false).unwrap();
+    assert_eq!(undone.paths, [("/etc/hostname".to_owned(), UndoneAs::Restored)]);
+    assert_eq!(std::fs::read(bench.path("etc/hostname")).unwrap(), b"image\n");
 }
 
 #[test]
