@@ -12,6 +12,7 @@ use rustix::fs::fgetxattr;
 
 use crate::{
     layers::{Layers, WORKSPACE},
+    origin::open,
     view::View,
 };
 
@@ -28,12 +29,12 @@ pub(crate) fn read(layers: &Layers, path: &Path, view: &View) -> Result<Vec<u8>,
     let shown = path.display();
     let place = view.place(layers.roots(), path);
     let place = place.and_then(|(at, below)| Some((at, layers.roots().get(at)?, below)));
-    let file = match (place, view.outside(path)) {
+    let file = match (place, view.beside(path)) {
         (Some((at, root, below)), _) => {
             let lower = layers.workspace().filter(|_| at == WORKSPACE && layers.is_layered());
             layered(root, lower, &below)
         }
-        (None, Some(host)) => File::open(host).and_then(regular),
+        (None, Some(host)) => open(&host),
         (None, None) => return Err(format!("{shown} is out of the sandbox's reach")),
     };
     let mut content = Vec::new();

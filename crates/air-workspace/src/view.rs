@@ -101,14 +101,8 @@ impl View {
 
     /// The file of the host that a tool reads at an absolute path that is in no watched root.
     pub(crate) fn outside(&self, path: &Path) -> Option<PathBuf> {
-        let bound = self.binds.iter().filter_map(|(host, inside)| {
-            let below = path.strip_prefix(inside).ok()?;
-            // To join an empty path would ask for a directory.
-            let empty = below.as_os_str().is_empty();
-            Some((inside, if empty { host.clone() } else { host.join(below) }))
-        });
-        if let Some((_, host)) = bound.max_by_key(|(inside, _)| inside.as_os_str().len()) {
-            return Some(host);
+        if let Some((host, below)) = self.bound(path) {
+            return Some(joined(host, below));
         }
         let is_seen = match self.shape {
             Shape::Directory => self.tier == Tier::T1 || is_visible(path, &self.python),
@@ -117,6 +111,25 @@ impl View {
             }
         };
         is_seen.then(|| path.to_path_buf())
+    }
+
+    /// As [`Self::outside`], without a link in it that leads elsewhere on the host than inside.
+    pub(crate) fn beside(&self, path: &Path) -> Option<PathBuf> {
+        let real = self.outside(path)?.canonicalize().ok()?;
+        let is_same = match self.bound(path) {
+            Some((host, below)) => real == joined(&host.canonicalize().ok()?, below),
+            None => self.outside(&real).as_ref() == Some(&real),
+        };
+        is_same.then_some(real)
+    }
+
+    /// What of the host is bound on a path or above it, and what follows.
+    fn bound<'a>(&'a self, path: &'a Path) -> Option<(&'a Path, &'a Path)> {
+        let bound = self.binds.iter().filter_map(|(host, inside)| {
+            Some((inside, host.as_path(), path.strip_prefix(inside).ok()?))
+        });
+        let innermost = bound.max_by_key(|(inside, ..)| inside.as_os_str().len());
+        innermost.map(|(_, host, below)| (host, below))
     }
 
     /// Why a path has no place.
@@ -160,6 +173,11 @@ impl View {
             _ => path,
         }
     }
+}
+
+/// To join an empty path would ask for a directory.
+fn joined(host: &Path, below: &Path) -> PathBuf {
+    if below.as_os_str().is_empty() { host.to_path_buf() } else { host.join(below) }
 }
 
 /// What a short link leads to.

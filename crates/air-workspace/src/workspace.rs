@@ -457,7 +457,7 @@ impl Inner {
             let path = self.view.meant(path);
             match self.view.place(&self.roots, &path) {
                 Some(place) => inside.push(place),
-                None => outside.extend(self.view.outside(&path).map(|host| {
+                None => outside.extend(self.view.beside(&path).map(|host| {
                     let shown = path.to_string_lossy().into_owned();
                     Beside { host, shown }
                 })),

@@ -12,7 +12,7 @@ use std::{
     collections::{HashMap, HashSet},
     fs::File,
     io::{self, Cursor, Read},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
     thread::JoinHandle,
@@ -21,6 +21,7 @@ use std::{
 use air_checkpoint::{Digest, Kind, Place, Root, beneath, overlay::Shown, store};
 use air_core::fact::PathLabels;
 use air_origin::{Limits, Match, Sources};
+use rustix::fs::{Mode, OFlags};
 
 pub(crate) use self::{
     output::Before,
@@ -50,7 +51,7 @@ pub(crate) struct Origins {
     directories: Vec<Vec<u8>>,
     /// Why a source may be missing.
     incomplete: Option<String>,
-    digests: HashMap<(PathBuf, Key), Digest>,
+    digests: HashMap<Key, Digest>,
 }
 
 /// What changes with a file's content: device, inode, size, change of content, change of anything.
@@ -233,11 +234,28 @@ struct Exact {
     /// Paths by the digest of what was there.
     known: HashMap<Digest, Vec<String>>,
     /// Those that were not read yet, by size.
-    files: HashMap<u64, Vec<(PathBuf, String)>>,
+    files: HashMap<u64, Vec<(Where, String)>>,
     /// Those that were, by digest.
     read: HashMap<Digest, Vec<String>>,
     /// Of `known` and `files`.
     sizes: HashSet<u64>,
+}
+
+/// Where a file is.
+#[derive(Debug)]
+enum Where {
+    /// Below a root: no link leads there.
+    Below(Root, Vec<u8>),
+    Beside(PathBuf),
+}
+
+impl Where {
+    fn open(&self) -> io::Result<File> {
+        match self {
+            Self::Below(root, path) => open_below(root, path),
+            Self::Beside(path) => open(path),
+        }
+    }
 }
 
 impl Exact {
@@ -254,35 +272,32 @@ impl Exact {
                 exact.known.entry(digest).or_default().push(path);
             } else if let Some(root) = layers.workspace().filter(|_| change.below) {
                 // What the user still has is read only where something of its size has come.
-                exact.add(root.host.join(as_path(&change.place.1)), before.size, path);
+                let place = Where::Below(root.clone(), change.place.1.clone());
+                exact.add(place, before.size, path);
             }
         }
         for place in mentioned {
             let Some(root) = layers.roots().get(place.0) else { continue };
             let lower = layers.workspace().filter(|_| place.0 == WORKSPACE);
             for root in [Some(root), lower].into_iter().flatten() {
-                let host = root.host.join(as_path(&place.1));
-                let path = root.shown(&place.1);
-                if let Ok(meta) = host.symlink_metadata()
-                    && meta.is_file()
-                {
-                    exact.add(host, meta.len(), path);
+                let file = Where::Below(root.clone(), place.1.clone());
+                if let Some(size) = size(&file) {
+                    exact.add(file, size, root.shown(&place.1));
                 }
             }
         }
         for Beside { host, shown } in outside {
-            if let Ok(meta) = host.metadata()
-                && meta.is_file()
-            {
-                exact.add(host.clone(), meta.len(), shown.clone());
+            let file = Where::Beside(host.clone());
+            if let Some(size) = size(&file) {
+                exact.add(file, size, shown.clone());
             }
         }
         exact
     }
 
-    fn add(&mut self, host: PathBuf, size: u64, path: String) {
+    fn add(&mut self, file: Where, size: u64, path: String) {
         self.sizes.insert(size);
-        self.files.entry(size).or_default().push((host, path));
+        self.files.entry(size).or_default().push((file, path));
     }
 
     fn knows(&self, size: u64) -> bool {
@@ -300,8 +315,8 @@ impl Exact {
         if let Some(path) = known.into_iter().find(|path| *path != own) {
             return Some(path.clone());
         }
-        for (host, path) in self.files.remove(&size).unwrap_or_default() {
-            if let Some(digest) = origins.digest_of(&host) {
+        for (file, path) in self.files.remove(&size).unwrap_or_default() {
+            if let Some(digest) = origins.digest_of(&file) {
                 self.read.entry(digest).or_default().push(path);
             }
         }
@@ -310,9 +325,9 @@ impl Exact {
 }
 
 impl Origins {
-    fn digest_of(&mut self, path: &Path) -> Option<Digest> {
-        let mut file = open(path).ok()?;
-        let key = (path.to_path_buf(), key(&file).ok()?);
+    fn digest_of(&mut self, file: &Where) -> Option<Digest> {
+        let mut file = file.open().ok()?;
+        let key = key(&file).ok()?;
         if let Some(digest) = self.digests.get(&key) {
             return Some(*digest);
         }
@@ -338,11 +353,15 @@ fn key(file: &File) -> io::Result<Key> {
     Ok((meta.dev(), meta.ino(), meta.len(), content, anything))
 }
 
-/// Opens a file of the host, and nothing else. Never waits.
-fn open(path: &Path) -> io::Result<File> {
-    let no_wait = rustix::fs::OFlags::NONBLOCK.bits();
-    let no_wait = i32::try_from(no_wait).map_err(io::Error::other)?;
-    let file = File::options().read(true).custom_flags(no_wait).open(path)?;
+/// The size of a file that is one.
+fn size(file: &Where) -> Option<u64> {
+    file.open().ok()?.metadata().ok().map(|meta| meta.len())
+}
+
+/// Opens a file of the host, and nothing else: no link either. Never waits.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
@@ -352,9 +371,4 @@ pub(crate) fn open_below(root: &Root, path: &[u8]) -> io::Result<File> {
     let directory = beneath::directory(&beneath::root(&root.host)?, parent)?;
     let file = File::from(beneath::file(&directory, name)?);
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
-}
-
-fn as_path(path: &[u8]) -> &Path {
-    use std::os::unix::ffi::OsStrExt;
-    Path::new(std::ffi::OsStr::from_bytes(path))
 }

@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeSet, HashSet},
     fs,
     io::{self, Cursor, Read},
+    os::fd::OwnedFd,
     path::Path,
 };
 
@@ -126,8 +127,9 @@ impl Origins {
             all.push((shown, entries));
         }
         for beside in before.beside.iter().take(NAMED) {
-            if beside.host.is_dir() {
-                all.push((beside.shown.clone(), entries_of(&beside.host)));
+            // What is no directory has no entries.
+            if let Ok(entries) = beneath::root(&beside.host).and_then(|fd| entries_of(&fd)) {
+                all.push((beside.shown.clone(), entries));
             }
         }
         all
@@ -136,18 +138,13 @@ impl Origins {
 
 /// Names in a directory below a root, to which no link leads.
 fn entries_below(root: &Root, path: &[u8]) -> io::Result<HashSet<String>> {
-    let directory = beneath::directory(&beneath::root(&root.host)?, path)?;
-    let entries = rustix::fs::Dir::new(directory)?.flatten().map(|entry| {
-        let name = entry.file_name().to_string_lossy();
-        name.into_owned()
-    });
-    Ok(entries.filter(|name| name != "." && name != "..").take(MOST_ENTRIES).collect())
+    entries_of(&beneath::directory(&beneath::root(&root.host)?, path)?)
 }
 
-/// Names in a directory beside the roots, as the host has it.
-fn entries_of(directory: &Path) -> HashSet<String> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(MOST_ENTRIES);
-    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+fn entries_of(directory: &OwnedFd) -> io::Result<HashSet<String>> {
+    let entries = rustix::fs::Dir::read_from(directory)?.flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    Ok(names.filter(|name| name != "." && name != "..").take(MOST_ENTRIES).collect())
 }
 
 /// Files that the call names, as they were before it.

@@ -194,3 +194,42 @@ fn output_is_compared_with_no_directory_that_a_link_leads_to() {
         });
     }
 }
+
+#[test]
+fn no_link_leads_to_what_only_the_host_has() {
+    let secret = "words-of-the-host the tools never see, for they are elsewhere\n";
+    let told = |config: &mut SandboxConfig| {
+        let folder = config.workspace.parent().unwrap().to_path_buf();
+        let host = folder.join("host");
+        std::fs::create_dir(&host).unwrap();
+        for name in ["alder-of-the-host", "birch-of-the-host", "cedar-of-the-host"] {
+            std::fs::write(host.join(name), secret).unwrap();
+        }
+        let given = folder.join("given");
+        std::fs::create_dir_all(given.join("plain")).unwrap();
+        for name in ["dahlia-of-the-host", "elder-of-the-host", "fern-of-the-host"] {
+            std::fs::write(given.join("plain").join(name), "in the garden\n").unwrap();
+        }
+        std::os::unix::fs::symlink(&host, given.join("linked")).unwrap();
+        std::os::unix::fs::symlink(&host, config.workspace.join("linked")).unwrap();
+        config.binds = vec![(given, "/opt/given".into())];
+        config.shape = air_workspace::Shape::System;
+    };
+    let Some(bench) = Bench::try_with(Tier::T3, told) else { return };
+    let names = "alder-of-the-host\\nbirch-of-the-host\\ncedar-of-the-host\\n";
+    let named = ["/opt/given/linked", "/linked", "/opt/given/linked/alder-of-the-host"];
+    let guess = format!("printf '{names}'; printf '%s' '{secret}'");
+    let seen = repeats(&bench, &guess, &named);
+    assert_eq!((seen.items, seen.incomplete), (Vec::new(), None));
+    for path in ["/linked/alder-of-the-host", "/opt/given/linked/alder-of-the-host"] {
+        let before = bench.checkpoint();
+        bench.bash(&format!("printf '%s' '{secret}' > /guess"));
+        let seen = block_on(bench.workspace.effects(&before, &[path.to_owned()])).unwrap();
+        let file = seen.files.items.iter().find(|file| file.path == "/guess").unwrap();
+        assert_eq!(file.origin, None, "{path}");
+        assert!(bench.workspace.source_file(path).is_err(), "{path}");
+        bench.bash("rm /guess");
+    }
+    let seen = repeats(&bench, "ls /opt/given/plain", &["/opt/given/plain"]);
+    assert_eq!(seen.items.first().unwrap().kind, "listing");
+}
