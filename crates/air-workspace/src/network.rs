@@ -175,7 +175,10 @@ pub(crate) fn isolate(sandbox: Option<&mut Sandbox>) -> io::Result<String> {
     let Some(sandbox) = running(sandbox) else {
         return Ok("nothing was running".to_owned());
     };
-    match sandbox.call(&Request::Isolate {}, PATIENCE)? {
+    let reply = sandbox.call(&Request::Isolate {}, PATIENCE);
+    // Whatever the supervisor says.
+    sandbox.end_answers();
+    match reply? {
         Reply::Isolated { closed: 0 } => Ok("cut the network".to_owned()),
         Reply::Isolated { closed: 1 } => Ok("cut the network and 1 connection".to_owned()),
         Reply::Isolated { closed } => Ok(format!("cut the network and {closed} connections")),

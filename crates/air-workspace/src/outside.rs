@@ -5,6 +5,7 @@
 //! Whatever comes from there is untrusted: who asks may be a supervisor that an agent has broken.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     io::{IoSlice, IoSliceMut},
     mem::MaybeUninit,
@@ -13,8 +14,8 @@ use std::{
         unix::net::UnixStream,
     },
     sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
     },
 };
 
@@ -33,8 +34,9 @@ use serde::{Deserialize, Serialize};
 /// Bytes of a request. A host has at most 255 characters.
 const REQUEST_BYTES: usize = 4096;
 const HOST_CHARS: usize = 255;
-/// Connections that are answered at once, each on a thread of its own.
-const MOST: usize = 512;
+/// Connections that are answered at once, each on a thread of its own with two descriptors: more
+/// than a supervisor has open.
+const MOST: usize = 256;
 /// What no datagram is longer than, with the byte before it.
 pub(crate) const PACKET_BYTES: usize = 1 << 16;
 /// Stands before each datagram: one without content is not the end.
@@ -109,48 +111,93 @@ pub(crate) fn ask(
     ancillary.push(SendAncillaryMessage::ScmRights(&handed));
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     let sent = sendmsg(control, &[IoSlice::new(&request)], &mut ancillary, flags)?;
-    // So short a message goes as a whole.
+    // So short a message goes as a whole. Were it cut, the socket went with the part, which is no
+    // request: the host drops both, and takes up the next.
     if sent == request.len() { Ok(()) } else { Err(Errno::MSGSIZE.into()) }
 }
 
+/// Connections of one sandbox that are answered now. A supervisor that an agent has broken may hand
+/// over both ends of one: nobody but the host ends it then.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    /// `None`: nothing is answered any more.
+    sockets: Mutex<Option<BTreeMap<u64, OwnedFd>>>,
+    next: AtomicU64,
+}
+
+impl Answered {
+    pub(crate) fn new() -> Self {
+        Self { sockets: Mutex::new(Some(BTreeMap::new())), next: AtomicU64::new(0) }
+    }
+
+    /// Ends all connections, and answers no more.
+    pub(crate) fn end(&self) {
+        for socket in self.sockets().take().unwrap_or_default().values() {
+            // Its other side may have ended it.
+            let _ = shutdown(socket, Shutdown::Both);
+        }
+    }
+
+    fn sockets(&self) -> MutexGuard<'_, Option<BTreeMap<u64, OwnedFd>>> {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its entry for as long as it is answered; `None` where it is not to be.
+    fn begin(self: &Arc<Self>, socket: &OwnedFd) -> Option<Entry> {
+        let mut sockets = self.sockets();
+        let sockets = sockets.as_mut().filter(|sockets| sockets.len() < MOST)?;
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        sockets.insert(number, socket.try_clone().ok()?);
+        Some(Entry { answered: Arc::clone(self), number })
+    }
+}
+
+/// Taken out however a handler ends.
+struct Entry {
+    answered: Arc<Answered>,
+    number: u64,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if let Some(sockets) = self.answered.sockets().as_mut() {
+            sockets.remove(&self.number);
+        }
+    }
+}
+
 /// Answers what a supervisor hands over until it ends. What is no request is dropped.
-pub(crate) fn serve(control: &OwnedFd, outside: &Arc<dyn Outside>) {
-    let open = Arc::new(AtomicUsize::new(0));
-    while let Ok(request) = next(control) {
+pub(crate) fn serve(control: &OwnedFd, outside: &Arc<dyn Outside>, answered: &Arc<Answered>) {
+    while let Ok(request) = next(control, RecvFlags::empty()) {
         let Some((to, socket)) = request else { continue };
         let Some(answer) = answer_of(&socket, &to) else { continue };
-        if open.load(Ordering::Relaxed) >= MOST {
-            continue;
-        }
-        open.fetch_add(1, Ordering::Relaxed);
-        let (outside, count) = (Arc::clone(outside), Counted(Arc::clone(&open)));
+        let Some(entry) = answered.begin(&socket) else { continue };
+        let outside = Arc::clone(outside);
         // Without a thread the connection is closed.
         let _ = std::thread::Builder::new().name("air-outside".to_owned()).spawn(move || {
-            let _count = count;
+            let _entry = entry;
             answer(&*outside, &to, socket);
         });
     }
-    // Whoever asks from now on fails. It may be closed already.
-    let _ = shutdown(control, Shutdown::Read);
+    refuse(control);
+    answered.end();
 }
 
-/// Counts down however a handler ends.
-struct Counted(Arc<AtomicUsize>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+/// Lets whoever asks from now on fail, and closes what was handed over and not taken.
+fn refuse(control: &OwnedFd) {
+    // It may be closed already.
+    let _ = shutdown(control, Shutdown::Read);
+    while next(control, RecvFlags::DONTWAIT).is_ok() {}
 }
 
 /// The next request, with the socket that came with it; `None` where it is not one.
-fn next(control: &OwnedFd) -> Result<Option<(Destination, OwnedFd)>, Errno> {
+fn next(control: &OwnedFd, flags: RecvFlags) -> Result<Option<(Destination, OwnedFd)>, Errno> {
     let mut request = [0; REQUEST_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let length = loop {
         let mut parts = [IoSliceMut::new(&mut request)];
-        match recvmsg(control, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+        match recvmsg(control, &mut parts, &mut ancillary, flags | RecvFlags::CMSG_CLOEXEC) {
             Err(Errno::INTR) => {}
             Ok(received) if received.bytes == 0 => return Err(Errno::PIPE),
             Ok(received) => break received.bytes,
@@ -212,25 +259,4 @@ pub(crate) fn close(control: &UnixStream) {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{io::Write, os::fd::AsFd};
-
-    use super::*;
-
-    #[test]
-    fn the_network_answers_after_what_is_no_request() {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        let control = OwnedFd::from(ours);
-        let (handed, _kept) = UnixStream::pair().unwrap();
-        for host in ["a b", "", &"\u{ff}".repeat(300), "good.example"] {
-            (&theirs).write_all(b"nothing").unwrap();
-            assert!(next(&control).unwrap().is_none());
-            let to = Destination { host: host.to_owned(), port: 80, transport: Transport::Tcp };
-            ask(theirs.as_fd(), &to, handed.as_fd()).unwrap();
-            let (to, _) = next(&control).unwrap().unwrap();
-            assert_eq!(to.host, plain(host));
-        }
-        drop(theirs);
-        assert!(next(&control).is_err());
-    }
-}
+mod tests;

@@ -19,7 +19,7 @@ use rustix::{
 
 use crate::{
     cgroup::Groups,
-    outside::{self, Outside},
+    outside::{self, Answered, Outside},
     protocol::{self, Reply, Request},
 };
 
@@ -32,6 +32,7 @@ pub(crate) struct Sandbox {
     pid: Pid,
     ended: OwnedFd,
     requests: Option<Requests>,
+    answered: Arc<Answered>,
     replies: BufReader<File>,
     /// Dropped last: it is removed once nothing runs in it.
     _groups: Groups,
@@ -88,19 +89,26 @@ impl Sandbox {
         let (pid, ended, replies) =
             on_start.recv().map_err(|_| io::Error::other("not started"))??;
         let replies = replies.ok_or_else(|| io::Error::other("no pipe"))?;
+        let answered = Arc::new(Answered::new());
         if let Some(outside) = outside {
-            let control = OwnedFd::from(requests.try_clone()?);
-            let serve = move || outside::serve(&control, &outside);
+            let (control, answered) = (OwnedFd::from(requests.try_clone()?), Arc::clone(&answered));
+            let serve = move || outside::serve(&control, &outside, &answered);
             std::thread::Builder::new().name("air-outside".to_owned()).spawn(serve)?;
         }
         Ok(Self {
             pid,
             ended: ended?,
             requests: Some(Requests(requests)),
+            answered,
             replies: BufReader::new(File::from(OwnedFd::from(replies))),
             _groups: groups,
             waiter: Some(waiter),
         })
+    }
+
+    /// Ends all that is answered outside, and has nothing answered any more.
+    pub(crate) fn end_answers(&self) {
+        self.answered.end();
     }
 
     pub(crate) fn is_running(&self) -> bool {
