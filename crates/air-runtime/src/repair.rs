@@ -1,17 +1,17 @@
 //! Mends the program of a step, and proves it: the mended one is run, and no rule that found the
-//! incident may hold on that run. What the run did is taken back.
+//! incident may hold on that run. What the run did is taken back, after a crash in between too.
 //!
 //! A repair is an extra to containment: one that is not proved is told, and no person is waited for.
 
 use std::sync::OnceLock;
 
 use air_core::{
-    id::PayloadId,
+    id::{ActionId, CheckpointId, PayloadId},
     incident::{Action, Exhibit, Incident, IncidentEvent, Input},
     outcome::Outcome,
     port::{Event, JournalError, Stream, Tier},
     redact::redact,
-    step::{CompletedStep, Observation, ProposedStep, ToolCall},
+    step::{Arguments, CompletedStep, Observation, ProposedStep, ToolCall},
 };
 
 use crate::{
@@ -40,6 +40,8 @@ pub(crate) async fn plan(
     Ok(Some(Action::Repair { tool: call.tool.clone(), arguments, said }))
 }
 
+/// The name of the checkpoint that what the mended program did is taken back to.
+const BEFORE: &str = "repair.checkpoint";
 /// What begins the name of a mended program that is kept.
 const KEPT: &str = "repaired.";
 
@@ -62,67 +64,138 @@ pub(crate) async fn is_proved(ports: &Ports, incident: &Incident) -> Result<bool
     Ok(proved(events).is_some())
 }
 
-/// Proves a repair and keeps the program. Either way nothing is left to be done.
+/// Proves a repair and keeps the program. Where that fails nothing is left to be done, unless what
+/// the run did could not be taken back.
 pub(crate) async fn perform(
     ports: &Ports,
     context: &Context<'_>,
     case: &Case,
     incident: &mut Incident,
-    program: (&str, &PayloadId, &str),
+    (tool, arguments, said): (&str, &PayloadId, &str),
 ) -> Result<Input, RuntimeError> {
-    let said = match prove(ports, context, case, incident, program).await {
-        Ok((said, exhibits)) => {
-            record(ports, incident, Input::Preserved(exhibits)).await?;
-            said
-        }
-        Err(why) => format!("no repair: {why}"),
+    let unproved = |why: &str| Ok(Input::Finished(Ok(format!("no repair: {}", redact(why)))));
+    let arguments = match mended(ports, arguments).await {
+        Ok(arguments) => arguments,
+        Err(why) => return unproved(&why),
     };
-    Ok(Input::Finished(Ok(said)))
+    let before = match ports.workspace.checkpoint().await {
+        Ok(before) => before,
+        Err(error) => return unproved(&error.to_string()),
+    };
+    // Whoever goes on after a crash has to know what to go back to.
+    let text = before.as_str().as_bytes();
+    let content = ports.journal.put_payload(text).await?;
+    let mark = Exhibit { name: BEFORE.to_owned(), size: length(text), content };
+    record(ports, incident, Input::Preserved(vec![mark])).await?;
+    let id = format!("{}.repair", incident.id());
+    let call = ToolCall { id: id.as_str().into(), tool: tool.to_owned(), arguments };
+    let step = ProposedStep { call, ..case.step.proposed.clone() };
+    let proved = prove(ports, context, case, incident, (&step, &before)).await;
+    // Whatever it did, it did in the agent's place without being asked.
+    if let Err(error) = ports.workspace.rollback(&before).await {
+        let why = redact(&format!("what the mended program did is left: {error}"));
+        return Ok(Input::Finished(Err(why)));
+    }
+    let kept = match proved {
+        Ok(ending) => keep(ports, &step, case, ending).await,
+        Err(why) => Err(why),
+    };
+    match kept {
+        Ok(exhibits) => {
+            record(ports, incident, Input::Preserved(exhibits)).await?;
+            let said = format!("{said}; ran the mended program, and no rule holds on it");
+            Ok(Input::Finished(Ok(said)))
+        }
+        Err(why) => unproved(&why),
+    }
 }
 
-/// Runs the mended program; says that it proved sound, with the program, or why not.
+/// Takes back what a mended program did that ran when a process ended. It is not run again.
+pub(crate) async fn reconcile(
+    ports: &Ports,
+    incident: &Incident,
+    id: &ActionId,
+) -> Result<Input, RuntimeError> {
+    let Some(before) = ran_after(ports, incident, id).await? else {
+        let said = "no repair: AIR ended before the mended program ran";
+        return Ok(Input::Finished(Ok(said.to_owned())));
+    };
+    let before = ports.journal.payload(&before).await?.map(String::from_utf8);
+    let Some(Ok(before)) = before else { return Ok(Input::Lost) };
+    Ok(match ports.workspace.rollback(&CheckpointId::from(before.as_str())).await {
+        Ok(_) => {
+            let said = "AIR ended while the mended program ran; what it did was taken back";
+            Input::Finished(Ok(said.to_owned()))
+        }
+        Err(_) => Input::Lost,
+    })
+}
+
+/// The state before the run of an action, if it may have begun to run.
+async fn ran_after(
+    ports: &Ports,
+    incident: &Incident,
+    id: &ActionId,
+) -> Result<Option<PayloadId>, JournalError> {
+    let records = ports.journal.read(&Stream::Incident(incident.id().clone())).await?;
+    let mut before = None;
+    for record in records {
+        match record.event {
+            Event::Incident(IncidentEvent::ActionStarted { action }) if action == *id => {
+                before = None;
+            }
+            Event::Incident(IncidentEvent::Preserved { exhibits }) => {
+                let mark = exhibits.into_iter().find(|exhibit| exhibit.name == BEFORE);
+                before = mark.map(|mark| mark.content).or(before);
+            }
+            _ => {}
+        }
+    }
+    Ok(before)
+}
+
+/// The mended arguments.
+async fn mended(ports: &Ports, arguments: &PayloadId) -> Result<Arguments, String> {
+    let json = ports.journal.payload(arguments).await.map_err(|error| error.to_string())?;
+    let json = json.ok_or("the mended program was erased")?;
+    serde_json::from_slice(&json).map_err(|error| error.to_string())
+}
+
+/// Runs the mended program, and says what it is written in; or why it does not prove sound.
 async fn prove(
     ports: &Ports,
     context: &Context<'_>,
     case: &Case,
     incident: &Incident,
-    (tool, arguments, said): (&str, &PayloadId, &str),
-) -> Result<(String, Vec<Exhibit>), String> {
-    let json = ports.journal.payload(arguments).await.map_err(|error| error.to_string())?;
-    let json = json.ok_or("the mended program was erased")?;
-    let arguments = serde_json::from_slice(&json).map_err(|error| error.to_string())?;
-    let id = format!("{}.repair", incident.id());
-    let call = ToolCall { id: id.as_str().into(), tool: tool.to_owned(), arguments };
-    let before = ports.workspace.checkpoint().await.map_err(|error| redact(&error.to_string()))?;
-    let (called, seen) = match ports.tools.call(&call).await {
+    (step, before): (&ProposedStep, &CheckpointId),
+) -> Result<&'static str, String> {
+    let (called, seen) = match ports.tools.call(&step.call).await {
         Ok(observation) => (observation.error.clone().map_or(Ok(()), Err), Some(observation)),
         Err(error) => (Err(error.to_string()), None),
     };
-    let step = ProposedStep { call, ..case.step.proposed.clone() };
+    called.map_err(|error| format!("the mended program failed: {error}"))?;
     let scene = Scene {
         ports,
         session: &incident.detection().session,
         task: context.task,
         agent: context.agent,
         history: context.history,
-        step: &step,
-        after: Some((&seen, &before)),
+        step,
+        after: Some((&seen, before)),
         code: OnceLock::new(),
     };
-    let judged = judge(&scene, case).await;
-    // Whatever it did, it did in the agent's place without being asked.
-    let back = ports.workspace.rollback(&before).await;
-    called.map_err(|error| redact(&format!("the mended program failed: {error}")))?;
     let is_silent = |seen: &Option<Observation>| {
         seen.as_ref().is_none_or(|observation| observation.content.trim().is_empty())
     };
     if is_silent(&seen) && !is_silent(&case.step.observation) {
         return Err("the mended program prints nothing, and the first one did".to_owned());
     }
-    judged?;
-    back.map_err(|error| redact(&format!("what the mended program did is left: {error}")))?;
-    let kept = keep(ports, &scene, case).await?;
-    Ok((format!("{said}; ran the mended program, and no rule holds on it"), kept))
+    judge(&scene, case).await?;
+    Ok(match scene.code().language.as_deref() {
+        Some("python") => "py",
+        Some("shell") => "sh",
+        _ => "txt",
+    })
 }
 
 /// No rule that found the incident holds on the run.
@@ -147,22 +220,26 @@ async fn judge(scene: &Scene<'_>, case: &Case) -> Result<(), String> {
 }
 
 /// The arguments that were mended, as evidence.
-async fn keep(ports: &Ports, scene: &Scene<'_>, case: &Case) -> Result<Vec<Exhibit>, String> {
-    let ending = match scene.code().language.as_deref() {
-        Some("python") => "py",
-        Some("shell") => "sh",
-        _ => "txt",
-    };
+async fn keep(
+    ports: &Ports,
+    step: &ProposedStep,
+    case: &Case,
+    ending: &str,
+) -> Result<Vec<Exhibit>, String> {
     let before = &case.step.proposed.call.arguments;
     let mut kept = Vec::new();
-    for (name, value) in &scene.step.call.arguments {
+    for (name, value) in &step.call.arguments {
         let Some(text) = value.as_str().filter(|_| before.get(name) != Some(value)) else {
             continue;
         };
         let content = ports.journal.put_payload(text.as_bytes()).await;
         let content = content.map_err(|error| format!("the program was not kept: {error}"))?;
-        let size = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        let size = length(text.as_bytes());
         kept.push(Exhibit { name: format!("{KEPT}{ending}"), size, content });
     }
     Ok(kept)
+}
+
+fn length(content: &[u8]) -> u64 {
+    u64::try_from(content.len()).unwrap_or(u64::MAX)
 }

@@ -83,6 +83,8 @@ pub(crate) async fn drive(
             Directive::Reconcile { id, action } => {
                 let input = if action.is_idempotent() {
                     perform(ports, context, &case, &mut incident, (&id, &action)).await?
+                } else if matches!(action, Action::Repair { .. }) {
+                    repair::reconcile(ports, &incident, &id).await?
                 } else {
                     Input::Lost
                 };

@@ -105,7 +105,7 @@ impl Action {
             | Self::Restart
             | Self::Impossible { .. } => true,
             Self::Call { idempotent, .. } => *idempotent,
-            // What ran is taken back only by the process that ran it.
+            // It is an agent's program: once is enough.
             Self::Repair { .. } => false,
         }
     }

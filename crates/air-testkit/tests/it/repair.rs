@@ -8,7 +8,7 @@ use air_core::{
     port::{Event, Repaired, Repairer, Stream},
     step::{Arguments, Observation, ToolCall},
 };
-use air_runtime::{GateReply, Session, proved_repair};
+use air_runtime::{GateReply, RuntimeError, Session, proved_repair};
 use air_testkit::{run::Stage, scripted::ScriptedWorkspace};
 use futures::executor::block_on;
 
@@ -38,19 +38,26 @@ impl Repairer for Into {
     }
 }
 
-fn incident(repairer: Option<Into>) -> (Stage, Incident) {
+fn stage(repairer: Option<Into>) -> Stage {
     let mut stage = Stage::new(RULES, ScriptedWorkspace::default()).expect("rules");
     stage.ports.repairer = repairer.map(|it| Arc::new(it) as Arc<dyn Repairer>);
+    stage
+}
+
+fn incident(repairer: Option<Into>) -> (Stage, Incident) {
+    let stage = stage(repairer);
+    let incident = step(&stage).expect("works").expect("an incident");
+    (stage, incident)
+}
+
+fn step(stage: &Stage) -> Result<Option<Incident>, RuntimeError> {
     let opening = stage.opening("s1".into(), "task");
-    let mut session = block_on(Session::open(stage.ports.clone(), opening)).expect("opens");
+    let mut session = block_on(Session::open(stage.ports.clone(), opening))?;
     let arguments = Arguments::from_iter([("command".to_owned(), "echo weak".into())]);
     let reply = session.before_step("c1".into(), "plan".into(), "bash".into(), arguments);
-    let GateReply::Run { ticket, .. } = block_on(reply).expect("decides") else {
-        panic!("refused")
-    };
-    block_on(session.after_step(*ticket, Some(Observation::default()))).expect("reviews");
-    let incident = block_on(session.idle()).expect("works").expect("an incident");
-    (stage, incident)
+    let GateReply::Run { ticket, .. } = block_on(reply)? else { panic!("refused") };
+    block_on(session.after_step(*ticket, Some(Observation::default())))?;
+    block_on(session.idle())
 }
 
 fn events(stage: &Stage, incident: &Incident) -> Vec<IncidentEvent> {
@@ -105,4 +112,41 @@ fn without_a_certain_way_there_is_nothing_to_repair() {
         assert_eq!(incident.endings().recovery, Some(Ending::NotApplicable));
         assert!(commands(&stage).is_empty());
     }
+}
+
+#[test]
+fn what_a_repair_did_is_taken_back_after_a_crash() {
+    let whole = stage(Some(Into("echo strong")));
+    step(&whole).expect("works");
+    let (appends, mut cut_off) = (whole.store.appends(), 0);
+    for append in 3..=appends {
+        let stage = stage(Some(Into("echo strong")));
+        stage.store.fail_from(append);
+        assert!(step(&stage).is_err(), "append {append}");
+        stage.store.fail_from(0);
+        let ran = commands(&stage).len();
+        let opening = stage.opening("s1".into(), "");
+        let mut session = block_on(Session::reopen(stage.ports.clone(), opening)).expect("reopens");
+        let attention = block_on(session.resume()).expect("resumes");
+        let Some(incident) = attention.incident else {
+            assert_eq!(append, appends, "only the session's own last record was missing");
+            continue;
+        };
+        assert!(matches!(incident.state(), State::Closed(_)), "append {append}");
+        assert!(commands(&stage).len() <= 1, "append {append}: it is not run again");
+        let events = events(&stage, &incident);
+        let is_taken_back = |event: &IncidentEvent| {
+            matches!(event, IncidentEvent::ActionFinished { result: Ok(said), .. }
+                if said.starts_with("AIR ended while the mended program ran"))
+        };
+        if events.iter().any(is_taken_back) {
+            cut_off += 1;
+            assert_eq!(stage.workspace.actions().last().map(String::as_str), Some("rollback"));
+        } else if ran == 0 && commands(&stage).is_empty() {
+            // Nothing of it ran, so there is nothing to be taken back.
+            assert!(!stage.workspace.actions().contains(&"rollback".to_owned()));
+            assert_eq!(proved_repair(&events), None, "append {append}");
+        }
+    }
+    assert_eq!(cut_off, 2, "between the run and what is kept of it, and between that and its end");
 }
