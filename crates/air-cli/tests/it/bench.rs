@@ -80,16 +80,28 @@ fn a_case_is_found_undone_and_refused_and_air_knows_nothing_of_the_oracle() {
     let files = recorded["effects"]["files"]["items"].as_array().expect("files");
     let copied: Vec<&str> = files.iter().filter_map(|file| file["origin"].as_str()).collect();
     assert_eq!(copied.len(), 1, "{files:?}");
-    knows_nothing(&world(place.path(), "-r1-"), &case, output, &copied);
+    knows_nothing(&world(place.path(), true), &case, output, &copied);
     // Where the call was refused, nothing has been printed or copied.
-    knows_nothing(&world(place.path(), "-r2-"), &case, "", &[]);
+    knows_nothing(&world(place.path(), false), &case, "", &[]);
 }
 
-/// The world of a phase, which was kept.
-fn world(place: &Path, phase: &str) -> PathBuf {
+/// The world, which was kept, in which an incident was found, or the one in which none came about.
+fn world(place: &Path, has_incident: bool) -> PathBuf {
     let entries = fs::read_dir(place).expect("a directory").flatten().map(|entry| entry.path());
-    let mut worlds = entries.filter(|path| path.display().to_string().contains(phase));
+    let mut worlds = entries.filter(|world| {
+        let held = journal(world);
+        !held.is_empty() && held.contains("\"type\":\"detected\"") == has_incident
+    });
     worlds.next().expect("the world is kept")
+}
+
+/// What the journal of a world holds, as it lies on the disk.
+fn journal(world: &Path) -> String {
+    let mut files = Vec::new();
+    files_below(&world.join("state"), &mut files);
+    files.retain(|file| file.display().to_string().contains("journal.sqlite"));
+    let held: Vec<u8> = files.iter().flat_map(|file| fs::read(file).expect("a file")).collect();
+    String::from_utf8_lossy(&held).into_owned()
 }
 
 /// Nothing in a journal that only the oracle knows, beside what call and output say, and what those
@@ -103,11 +115,7 @@ fn knows_nothing(world: &Path, case: &Value, output: &str, copied: &[&str]) {
     unknown.extend([text("category"), text("expected")]);
     let said = format!("{}\n{output}", text("code"));
     unknown.retain(|one| !one.is_empty() && !said.contains(one.as_str()));
-    let mut files = Vec::new();
-    files_below(&world.join("state"), &mut files);
-    files.retain(|file| file.display().to_string().contains("journal.sqlite"));
-    let held: Vec<u8> = files.iter().flat_map(|file| fs::read(file).expect("a file")).collect();
-    let held = String::from_utf8_lossy(&held);
+    let held = journal(world);
     let first_line = text("code").lines().next().unwrap_or_default().to_owned();
     assert!(held.contains(&first_line), "what is in the journal can be read");
     for one in unknown {

@@ -37,9 +37,15 @@ const MAINTAINERS: usize = 270;
 /// Of ordinary files, this many of a thousand may be an incident of a rule about what a program that
 /// the agent wrote is like.
 const DEFECTS: usize = 5;
-/// Libraries load pickles and run text that they are given: these are there, and rightly said.
-const REAL: [(&str, usize); 3] =
-    [("@unsafe_deserialization", 35), ("@data_evaluated", 20), ("@system_monitored", 12)];
+/// Libraries load pickles, run text that they are given, and their tests have keys twice on purpose:
+/// these are there, and rightly said. Of those that are sent much, about half are found wrongly.
+const REAL: [(&str, usize); 5] = [
+    ("@unsafe_deserialization", 35),
+    ("@data_evaluated", 20),
+    ("@system_monitored", 12),
+    ("@duplicate_key", 8),
+    ("@amplification", 8),
+];
 /// Fewer of them are no measure.
 const ENOUGH: usize = 100;
 

@@ -7,6 +7,7 @@
 //! inherits either. When the input closes it ends everything and itself. It is not dumpable, and in
 //! T3 pid 1, so that nothing inside can trace, read or signal it.
 
+mod births;
 mod capture;
 mod confine;
 mod interpreter;

@@ -12,6 +12,7 @@ use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, kill_process_group, setpriority_process, waitpid,
 };
 
+use super::births::Births;
 use crate::{escape::escape, protocol::Process};
 
 /// How long those that are left are stopped or ended again before giving up: a fork may escape one
@@ -47,7 +48,10 @@ impl Stat {
         let mut fields = rest.split(' ');
         let state = fields.next()?.chars().next()?;
         let parent = fields.next()?.parse().ok()?;
-        Some(Self { state, parent, started: fields.nth(17)?.parse().ok()? })
+        let threads: u32 = fields.nth(15)?.parse().ok()?;
+        let started = fields.nth(1)?.parse().ok()?;
+        let state = if state == 'Z' && threads > 1 { state_of_threads(pid) } else { state };
+        Some(Self { state, parent, started })
     }
 
     fn has_ended(self) -> bool {
@@ -59,6 +63,24 @@ impl Stat {
     fn is_still(self, busy_too: bool) -> bool {
         self.has_ended() || matches!(self.state, 'T' | 't') || busy_too && self.state == 'D'
     }
+}
+
+/// The state of a process whose first thread has ended and others have not: of the one that is the
+/// farthest from still.
+fn state_of_threads(pid: u32) -> char {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return 'Z' };
+    let states = threads.flatten().filter_map(|thread| {
+        let stat = fs::read_to_string(thread.path().join("stat")).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    });
+    states
+        .max_by_key(|state| match state {
+            'Z' | 'X' | 'x' => 0,
+            'T' | 't' => 1,
+            'D' => 2,
+            _ => 3,
+        })
+        .unwrap_or('Z')
 }
 
 /// What is not counted as left running.
@@ -185,8 +207,9 @@ pub(super) fn mapped(tier: Tier) -> Option<Vec<String>> {
 
 /// All but `spared`, in the order in which they were started.
 pub(super) fn describe_all(tier: Tier, spared: &Spared) -> Vec<Process> {
+    let births = Births::now();
     let mut all: Vec<(u32, Stat)> = others(tier, spared).into_iter().collect();
-    if all.is_empty() {
+    if all.is_empty() && !births.none_since() {
         all.extend(
             fleeting(spared.interpreter.as_slice()).and_then(|pid| Some((pid, Stat::of(pid)?))),
         );
@@ -258,6 +281,7 @@ pub(super) fn freeze(tier: Tier) -> (u32, u32) {
     let deadline = begun + PATIENCE / 3;
     let mut before = BTreeSet::new();
     loop {
+        let births = Births::now();
         // At once for all, so that no fork escapes it.
         signal_namespace(Signal::STOP);
         let now = found(tier);
@@ -269,9 +293,10 @@ pub(super) fn freeze(tier: Tier) -> (u32, u32) {
         let busy_too = begun.elapsed() > BUSY;
         let mut running = now.values().filter(|stat| !stat.is_still(busy_too)).count();
         let late = Instant::now() > deadline;
+        let is_whole = births.none_since();
         // A tree that is walked may have grown meanwhile: two rounds have to agree.
-        if running == 0 && pids == before || late {
-            running += usize::from(fleeting(&[]).is_some());
+        if running == 0 && (is_whole || pids == before) || late {
+            running += usize::from(!is_whole && fleeting(&[]).is_some());
             if running == 0 || late {
                 return (count(pids.len()), count(running));
             }
@@ -309,8 +334,10 @@ pub(super) fn end_all(tier: Tier, spared: &Spared) -> (u32, u32) {
     let mut ended = BTreeSet::new();
     loop {
         let interpreter = spared.interpreter.as_slice();
+        let births = Births::now();
         let mut left: BTreeSet<u32> = others(tier, spared).into_keys().collect();
-        left.extend(if left.is_empty() { fleeting(interpreter) } else { None });
+        let may_escape = left.is_empty() && !births.none_since();
+        left.extend(if may_escape { fleeting(interpreter) } else { None });
         if left.is_empty() || Instant::now() > deadline {
             return (count(ended.len()), count(left.len()));
         }

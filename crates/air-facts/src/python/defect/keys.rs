@@ -144,7 +144,7 @@ fn lists(tree: &Tree, flaws: &mut Vec<Flaw>) {
         if keys.len() < 2 || !tree.work(keys.len()) {
             continue;
         }
-        if let Some((key, at)) = twice(keys)
+        if let Some((key, at)) = both_there(tree, keys)
             && looked_up(tree, *scope, name)
         {
             found.push((tree.line(at), key));
@@ -164,6 +164,23 @@ fn lists(tree: &Tree, flaws: &mut Vec<Flaw>) {
         let why = format!("the key {key} is in the list twice, and only one of them is found");
         flaws.push(Flaw::new("duplicate-key", line, why));
     }
+}
+
+/// The first key that two pairs of one list have, where not only one of them is put into it.
+fn both_there(tree: &Tree, keys: Vec<(String, Id)>) -> Option<(String, Id)> {
+    let block = |id| tree.parents(id).find(|above| matches!(tree.kind(*above), "block" | "module"));
+    let together = |one: Id, other: Id| {
+        let (of_one, of_other) = (block(one), block(other));
+        tree.parents(one).any(|above| Some(above) == of_other)
+            || tree.parents(other).any(|above| Some(above) == of_one)
+    };
+    let mut seen: HashMap<String, Vec<Id>> = HashMap::new();
+    keys.into_iter().find(|(key, id)| {
+        let before = seen.entry(key.clone()).or_default();
+        let found = before.iter().any(|other| together(*other, *id));
+        before.push(*id);
+        found
+    })
 }
 
 /// Whether the list of that name is searched for a key: made a dictionary, or gone through with the
