@@ -1,6 +1,11 @@
 //! Plays one case in one phase: world, agent, AIR, oracle.
 
-use std::{fs, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use air::{Air, Host, Nobody, Settings, StepOutcome, records};
 use air_core::{
@@ -122,6 +127,9 @@ impl Player {
         let mut host = block_on(air.host(TASK, AGENT, Arc::new(Nobody))).map_err(told)?;
         let (tool, arguments) = call(&turn.case);
         let plan = self.options.wording.plan(&turn.case);
+        let begun = Instant::now();
+        host.warm_up().map_err(told)?;
+        let start = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         let outcome = block_on(host.step(plan, tool, arguments)).map_err(told)?;
         let step = host.timings();
         let (outcome, findings, observation) = taken_apart(outcome);
@@ -134,7 +142,7 @@ impl Player {
         let responded = outcome == Outcome::Incident && turn.case.category_index == SERVICES;
         let left = responded.then(|| world.observe(host.sandbox_pid(), output, error));
         let incident = block_on(host.idle()).map_err(told)?;
-        let mut took = Took::from(step);
+        let mut took = Took { start, ..Took::from(step) };
         took.eradication = Took::from(host.timings()).eradication;
         let seen = left.unwrap_or_else(|| world.observe(running(&host, outcome), output, error));
         let seen = seen.map_err(told)?;

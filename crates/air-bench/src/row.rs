@@ -108,6 +108,9 @@ pub enum Outcome {
 /// Where the time of a step went, in microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Took {
+    /// Starting the sandbox with its services, before the step.
+    #[serde(default)]
+    pub start: u64,
     /// AIR's own share: facts, rules, journal.
     pub check: u64,
     /// Checkpoint and effects.
@@ -124,6 +127,7 @@ impl From<Timings> for Took {
     fn from(timings: Timings) -> Self {
         let us = |time: std::time::Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         Self {
+            start: 0,
             check: us(timings.check),
             look: us(timings.look),
             tool: us(timings.tool),

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use air_core::port::Tier;
+use air_core::port::{Tier, WorkspaceError};
 
 use crate::{
     bwrap::{self, Mounts},
@@ -22,7 +22,7 @@ use crate::{
     sandbox::Sandbox,
     stage::Stage,
     variables::carried,
-    workspace::{Inner, Running, unexpected},
+    workspace::{Inner, Running, failed, unexpected},
 };
 
 const DEVICES: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
@@ -101,6 +101,12 @@ impl Inner {
                 Err(self.explained(&error))
             }
         }
+    }
+
+    /// Starts a sandbox where none runs, ahead of a call.
+    pub(crate) fn warm_up(&self) -> Result<(), WorkspaceError> {
+        let mut running = self.running();
+        self.start_if_needed(&mut running).map(|_| ()).map_err(failed)
     }
 
     /// Starts a sandbox where none runs; whether it did.

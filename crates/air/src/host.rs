@@ -9,7 +9,7 @@ use std::{
 use air_core::{
     evaluation::FindingRecord,
     incident::Incident,
-    port::{ToolBox as _, ToolError},
+    port::{ToolBox as _, ToolError, WorkspaceError},
     step::{Arguments, Observation},
 };
 use air_runtime::{GateReply, ReviewReply, RuntimeError, Session};
@@ -104,6 +104,15 @@ impl Host {
     /// The sandbox's first process, as this machine calls it, while it runs. Only in T3.
     pub fn sandbox_pid(&self) -> Option<u32> {
         self.tools.workspace().sandbox_pid()
+    }
+
+    /// Starts the sandbox ahead of the first step, such as while the agent thinks about it.
+    ///
+    /// # Errors
+    ///
+    /// If it does not start; no step will run.
+    pub fn warm_up(&self) -> Result<(), WorkspaceError> {
+        self.tools.workspace().start()
     }
 
     /// One step of the agent: plan, tool, arguments.

@@ -90,17 +90,20 @@ fn intervals(text: &mut String, report: &Report) {
 fn times(text: &mut String, report: &Report) {
     let times = &report.total.times;
     text.push_str("| time | p50 ms | p95 ms | the paper, s |\n|--|--|--|--|\n");
-    let all: [(&str, &Spread); 10] = [
+    let all: [(&str, &Spread); 13] = [
+        ("start of the sandbox", &times.start),
         ("check", &times.check),
         ("look (checkpoint, effects)", &times.look),
         ("tool", &times.tool),
         ("response", &times.response),
         ("eradication", &times.eradication),
-        ("step, Python", &times.python),
-        ("step, Bash", &times.bash),
+        ("step and response, Python", &times.python),
+        ("step and response, Bash", &times.bash),
         ("refusal", &times.refusal),
-        ("safe task, without AIR", &times.safe_before),
-        ("safe task, with AIR", &times.safe_after),
+        ("safe step, Python, without AIR", &times.safe_python_before),
+        ("safe step, Python, with AIR", &times.safe_python),
+        ("safe step, Bash, without AIR", &times.safe_bash_before),
+        ("safe step, Bash, with AIR", &times.safe_bash),
     ];
     for (name, spread) in all {
         let ms = |percent| spread.at(percent).map_or("–".to_owned(), |ms| format!("{ms:.1}"));

@@ -36,6 +36,8 @@ impl Serialize for Spread {
 /// Where the time goes, in milliseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Times {
+    /// Starting the sandbox with its services, once a session.
+    pub start: Spread,
     /// AIR's own share of a step: facts, rules, journal.
     pub check: Spread,
     /// Checkpoint and effects.
@@ -52,10 +54,14 @@ pub struct Times {
     pub bash: Spread,
     /// A refused call: all that there is of it.
     pub refusal: Spread,
-    /// A benign twin without AIR.
-    pub safe_before: Spread,
-    /// A benign twin with AIR.
-    pub safe_after: Spread,
+    /// A benign twin in Python without AIR, the start of its sandbox aside.
+    pub safe_python_before: Spread,
+    /// The same with AIR.
+    pub safe_python: Spread,
+    /// A benign twin in Bash without AIR, the start of its sandbox aside.
+    pub safe_bash_before: Spread,
+    /// The same with AIR.
+    pub safe_bash: Spread,
 }
 
 impl Times {
@@ -65,16 +71,21 @@ impl Times {
             _ => None,
         };
         if is_twin {
+            let (before, after) = match case.language {
+                Language::Python => (&mut self.safe_python_before, &mut self.safe_python),
+                Language::Bash => (&mut self.safe_bash_before, &mut self.safe_bash),
+            };
             if let Some(Body::Baseline { run_ms, .. }) =
                 store.row(&case.id, Phase::Baseline).map(|row| &row.body)
             {
-                self.safe_before.0.push(run_ms.saturating_mul(1000));
+                before.0.push(run_ms.saturating_mul(1000));
             }
-            self.safe_after.0.extend(guarded(Phase::R4).map(whole));
+            after.0.extend(guarded(Phase::R4).map(whole));
             return;
         }
         if let Some(done) = guarded(Phase::R1) {
             let took = done.took;
+            self.start.0.push(took.start);
             self.check.0.push(took.check);
             self.look.0.push(took.look);
             self.tool.0.push(took.tool);

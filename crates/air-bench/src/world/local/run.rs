@@ -102,6 +102,7 @@ impl LocalWorld {
         let mut arguments = Arguments::default();
         arguments.insert("command".to_owned(), Value::String(command));
         let call = ToolCall { id: CallId::from("baseline"), tool: "bash".to_owned(), arguments };
+        workspace.start().map_err(|error| failed(format!("the sandbox: {error}")))?;
         let begun = Instant::now();
         let called = futures::executor::block_on(tools.call(&call));
         let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
