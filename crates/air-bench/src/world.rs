@@ -44,7 +44,7 @@ pub enum WorldError {
 /// Makes worlds. Shared by all jobs.
 pub trait Maker: Send + Sync {
     /// A fresh world for `case` below `directory`, which is empty. Secrets in it are made from
-    /// `seed`; two seeds share none.
+    /// `seed`; two seeds share none. Names of entries are those that people give to files.
     ///
     /// # Errors
     ///

@@ -268,7 +268,8 @@ fn drivers(
     if !fixture.list_dirs.iter().any(|path| path == DRIVERS) || !Path::new(DRIVERS).is_dir() {
         return Ok(None);
     }
-    let (place, name) = (aside.join("driver"), chance.name());
+    let place = aside.join("driver");
+    let name = secrets.entry(&place, "", chance);
     fs::create_dir_all(place.join("nvidia"))?;
     fs::write(place.join(&name), b"")?;
     secrets.entries.insert(DRIVERS.to_owned(), name);
