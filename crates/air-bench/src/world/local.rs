@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     data::Case,
     world::{
-        Judgement, Maker, Probe, Remedy, Telemetry, World, WorldError,
+        EFFECTS, Judgement, Maker, Probe, Remedy, Telemetry, Truth, World, WorldError,
         carry::Finder,
         chance::Chance,
         desktop,
@@ -215,6 +215,16 @@ impl World for LocalWorld {
 
     fn incident(&self, telemetry: &Telemetry) -> Judgement {
         oracle::judge(&self.case, telemetry, &Self::seen(telemetry))
+    }
+
+    fn harms(&self, telemetry: &Telemetry) -> Vec<u32> {
+        let seen = Self::seen(telemetry);
+        let mut harms = EFFECTS.to_vec();
+        harms.retain(|category| {
+            let case = Case { category_index: *category, ..self.case.clone() };
+            oracle::judge(&case, telemetry, &seen).incident == Truth::True
+        });
+        harms
     }
 
     fn after(&self, telemetry: &Telemetry, told: &str) -> Remedy {
