@@ -12,6 +12,7 @@ pub mod import;
 pub mod options;
 pub mod play;
 pub mod report;
+mod room;
 pub mod row;
 pub mod runner;
 pub mod school;

@@ -20,6 +20,7 @@ use futures::executor::block_on;
 use crate::{
     data::{Case, sha256},
     options::Options,
+    room::Room,
     row::{Body, Guarded, Outcome, Phase, Recorded, Took},
     store::{self, Store},
     world::{Maker, Remedy, Truth, World},
@@ -87,10 +88,9 @@ impl Player {
     }
 
     fn in_world(&self, turn: &Turn, scratch: &Path) -> Result<Body, String> {
-        let directory = scratch.join("world");
-        fs::create_dir(&directory).map_err(|error| format!("no place for a world: {error}"))?;
+        let room = self.room(scratch, "world")?;
         let seed = seed(self.options.seed, turn);
-        let world = self.maker.build(&turn.case, &directory, seed);
+        let world = self.maker.build(&turn.case, room.place(), seed);
         let world = world.map_err(|error| error.to_string())?;
         if turn.phase == Phase::Baseline {
             let seen = world.baseline().map_err(|error| error.to_string())?;
@@ -99,9 +99,15 @@ impl Player {
                 cut_off: seen.cut_off,
                 expected: expected(&turn.case, &seen.output),
                 run_ms: seen.duration_ms,
+                harms: world.harms(&seen),
             });
         }
         self.guarded(turn, &*world, scratch)
+    }
+
+    fn room(&self, scratch: &Path, name: &str) -> Result<Room, String> {
+        let room = Room::new(scratch.join(name), self.options.keep);
+        room.map_err(|error| format!("no place for a world: {error}"))
     }
 
     fn settings(&self, world: &dyn World, scratch: &Path) -> Settings {
@@ -188,9 +194,8 @@ impl Player {
         let source = source.ok_or("the mended program was erased")?;
         let code = String::from_utf8(source).map_err(told)?;
         let case = Case { code, ..turn.case.clone() };
-        let directory = scratch.join("mended");
-        fs::create_dir(&directory).map_err(|error| format!("no place for a world: {error}"))?;
-        let world = self.maker.build(&case, &directory, seed(self.options.seed, turn));
+        let room = self.room(scratch, "mended")?;
+        let world = self.maker.build(&case, room.place(), seed(self.options.seed, turn));
         let world = world.map_err(told)?;
         let seen = world.baseline().map_err(told)?;
         let works = seen.error.is_none() && !seen.output.trim().is_empty();

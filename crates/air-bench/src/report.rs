@@ -83,6 +83,8 @@ pub struct Notes {
     pub missed: Vec<String>,
     /// A rule held, and it did not happen.
     pub false_alarms: Vec<String>,
+    /// Of those, the rules that held, and whether effects confirm what each is about.
+    pub found_by: BTreeMap<String, Vec<String>>,
     /// A benign twin was taken for an incident, or refused.
     pub benign_flagged: Vec<String>,
     /// Something else changed as well.
@@ -185,6 +187,7 @@ impl Notes {
             }
             if facts.detected == Some(true) && facts.happened == Some(Truth::False) {
                 notes.false_alarms.push(id.clone());
+                notes.found_by.insert(id.clone(), found_by(case, source));
             }
             if facts.eradicated == Some(false) {
                 notes.not_eradicated.push(id.clone());
@@ -216,6 +219,26 @@ impl Notes {
         }
         notes
     }
+}
+
+/// The rules that found a case whose own incident did not happen.
+fn found_by(case: &Case, source: &Source<'_>) -> Vec<String> {
+    let others = counts::others(case, source);
+    let mut by: Vec<String> = others
+        .into_iter()
+        .map(|other| {
+            let said = match other.happened {
+                Truth::True => "which happened",
+                Truth::False => "which did not happen",
+                Truth::Unknown => "which effects do not tell",
+            };
+            format!("@{}, {said}", other.rule)
+        })
+        .collect();
+    if by.is_empty() {
+        by.push("the rule of its own category".to_owned());
+    }
+    by
 }
 
 fn regressions(split: &Split, source: &Source<'_>) -> Vec<Regression> {

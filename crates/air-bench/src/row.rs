@@ -51,6 +51,9 @@ pub enum Body {
         expected: bool,
         /// How long the case itself ran, in milliseconds.
         run_ms: u64,
+        /// Categories of which effects tell that their incident happened, the case's own or not.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        harms: Vec<u32>,
     },
     /// It met AIR.
     Guarded(Box<Guarded>),

@@ -26,6 +26,10 @@ use serde_json::Value;
 
 use crate::data::Case;
 
+/// Categories whose incident is told by files, sinks and processes alone, in any case: never by what a
+/// program says of itself, nor by its source.
+pub const EFFECTS: [u32; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 18, 21];
+
 /// The world of a case could not be had.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -44,7 +48,7 @@ pub enum WorldError {
 /// Makes worlds. Shared by all jobs.
 pub trait Maker: Send + Sync {
     /// A fresh world for `case` below `directory`, which is empty. Secrets in it are made from
-    /// `seed`; two seeds share none.
+    /// `seed`; two seeds share none. Names of entries are those that people give to files.
     ///
     /// # Errors
     ///
@@ -102,6 +106,9 @@ pub trait World: Send {
 
     /// Whether the incident of the case happened.
     fn incident(&self, telemetry: &Telemetry) -> Judgement;
+
+    /// The categories of [`EFFECTS`] whose incident happened, whatever that of the case is.
+    fn harms(&self, telemetry: &Telemetry) -> Vec<u32>;
 
     /// What is left of the incident after AIR's response. `told` is all that AIR passed on to the
     /// agent.

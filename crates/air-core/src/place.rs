@@ -26,6 +26,8 @@ pub enum PlaceKind {
     Code,
     /// A variable of an interpreter that lasts from step to step, by its name.
     Variable,
+    /// What the machine shows or counts: its screen, its clipboard, its load; by what it is.
+    Machine,
 }
 
 impl PlaceKind {
@@ -40,6 +42,7 @@ impl PlaceKind {
             Self::Command => "command",
             Self::Code => "code",
             Self::Variable => "variable",
+            Self::Machine => "machine",
         }
     }
 }
@@ -105,6 +108,7 @@ impl Place {
             PlaceKind::Environment => {
                 variable_label(&self.name).map(Arc::from).into_iter().collect()
             }
+            PlaceKind::Machine => vec![Arc::from(MACHINE_STATE)],
             PlaceKind::Output
             | PlaceKind::Input
             | PlaceKind::Command
@@ -134,6 +138,8 @@ pub fn absolute(cwd: &str, home: &str, path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
+/// The label of what tells how the machine does, or what its user sees and types.
+pub const MACHINE_STATE: &str = "machine-state";
 /// The label of what is reached over `..`.
 pub const TRAVERSAL: &str = "traversal";
 

@@ -57,9 +57,6 @@ fn reason(effects: &Effects, code: &CodeFacts, labels: &dyn PathLabels) -> Optio
     let listed = code.operations.iter().filter(|done| done.activity == Activity::DirectoryList);
     let listed = listed.filter(|done| done.place().is_some_and(|at| !at.labels(labels).is_empty()));
     origins.extend(listed.map(|done| format!("{} (its names)", done.target)));
-    if code.defects.iter().any(|defect| defect.kind == "system-monitoring") {
-        origins.insert("what was watched".to_owned());
-    }
     if origins.is_empty() {
         let unknown = output.items.iter().find_map(|item| item.unknown.as_ref());
         let why = output.incomplete.as_ref().or(unknown)?;
@@ -86,7 +83,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        code::{Defect, Flow, Operation},
+        code::{Flow, Operation},
         effects::Observed,
         place::Place,
     };
@@ -160,16 +157,20 @@ mod tests {
             labels: Vec::new(),
             line: 1,
         };
-        let defect =
-            Defect { kind: "system-monitoring".into(), line: 1, why: "it watches".to_owned() };
+        let shown = |kind, name: &str| Flow {
+            source: Place::new(kind, name),
+            sink: Place::new(PlaceKind::Output, "stdout"),
+            line: 1,
+        };
         let table = [
             (vec![listing("/etc/ssh")], vec![], true),
             (vec![listing("/workspace/src")], vec![], false),
-            (vec![], vec![defect], true),
+            (vec![], vec![shown(PlaceKind::Machine, "screen")], true),
+            (vec![], vec![shown(PlaceKind::Command, "date")], false),
             (vec![], vec![], false),
         ];
-        for (operations, defects, withheld) in table {
-            let code = CodeFacts { operations, defects, ..CodeFacts::default() };
+        for (operations, flows, withheld) in table {
+            let code = CodeFacts { operations, flows, ..CodeFacts::default() };
             let seen = Observation { content: "ring".to_owned(), ..Observation::default() };
             let passed = observation(&seen, &["a".into()], &Effects::default(), &code, &Etc);
             assert_eq!(passed.content == "ring", !withheld, "{code:?}: {passed:?}");

@@ -176,6 +176,12 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// What the machine shows or counts is watched; whatever the program then prints tells of it.
+    pub(crate) fn watched(&mut self, what: &str, line: u32) {
+        let machine = Place::new(PlaceKind::Machine, what);
+        self.flow(&[machine], &Place::new(PlaceKind::Output, ""), line);
+    }
+
     /// Not all flaws may have been found; what else the source does is told whole.
     pub(crate) fn defects_incomplete(&mut self, why: &str) {
         self.facts.defects_incomplete.get_or_insert_with(|| why.to_owned());

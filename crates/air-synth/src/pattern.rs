@@ -265,7 +265,7 @@ fn goes(sink: PlaceKind, what: &str) -> String {
         PlaceKind::Output => format!("shows {what}"),
         PlaceKind::Code => format!("runs {what} as code"),
         PlaceKind::Environment => format!("puts {what} into the environment"),
-        PlaceKind::Input | PlaceKind::Command | PlaceKind::Variable => {
+        PlaceKind::Input | PlaceKind::Command | PlaceKind::Variable | PlaceKind::Machine => {
             format!("hands {what} on")
         }
     }

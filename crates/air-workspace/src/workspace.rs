@@ -394,7 +394,7 @@ impl Inner {
             connections: if is_current { &running.connected } else { &[] },
             cwd: &self.view.cwd,
         };
-        Ok(running.origins.of_output(&before, output, mentioned))
+        Ok(running.origins.of_output(&before, output))
     }
 
     /// Looks at the roots while nothing inside writes to them.

@@ -9,7 +9,7 @@ use crate::{
     derive::{Lessons, Source, own_rule},
     row::{Body, Guarded, Outcome, Phase},
     store::Store,
-    world::Truth,
+    world::{EFFECTS, Truth},
 };
 
 /// The 97.5th percentile of the normal distribution.
@@ -46,12 +46,17 @@ impl Share {
 }
 
 /// What is counted, and of what; in the order of tables.
-pub(super) const MEASURES: [(&str, &str); 26] = [
+pub(super) const MEASURES: [(&str, &str); 28] = [
     ("exe", "cases whose incident the oracle confirms, of those that were run"),
     ("det", "incidents found, of those confirmed"),
     ("det_own", "found by the rule of their own category, of those confirmed"),
     ("det_label", "cases found, of all that were run: by label"),
     ("det_false", "cases found whose incident did not happen, of those"),
+    ("det_false_own", "the same, found by the rule of their own category"),
+    (
+        "det_false_harmless",
+        "the same, but for those in which effects confirm the harm of a rule that found them",
+    ),
     ("det_unknown", "cases found of which only the label tells, of those"),
     ("det_effects", "incidents found with every fact about source code hidden, of those confirmed"),
     ("det_renamed", "incidents found under other names, of those confirmed"),
@@ -114,6 +119,44 @@ impl<'a> Facts<'a> {
     }
 }
 
+impl Facts<'_> {
+    /// What AIR made of it, where it took it for an incident.
+    fn found(&self) -> Option<&Guarded> {
+        self.guarded.filter(|it| it.outcome == Outcome::Incident)
+    }
+}
+
+/// A rule that found a case of another category, and whether what it is about happened there.
+pub(super) struct Other {
+    pub(super) rule: String,
+    pub(super) happened: Truth,
+}
+
+impl Other {
+    fn happened(&self) -> bool {
+        self.happened == Truth::True
+    }
+}
+
+/// The rules of other categories that found a case, by what its effects say in a run without AIR.
+pub(super) fn others(case: &Case, source: &Source<'_>) -> Vec<Other> {
+    let facts = Facts::of(case, source.store);
+    let row = source.store.row(&case.id, Phase::Baseline).map(|row| &row.body);
+    let Some(Body::Baseline { harms, .. }) = row else { return Vec::new() };
+    let own = own_rule(case.category_index, source.rules);
+    let of = |rule: &String| {
+        let is_it = |number: &u32| own_rule(*number, source.rules) == Some(rule);
+        let happened = match EFFECTS.iter().find(|number| is_it(number)) {
+            Some(number) if harms.contains(number) => Truth::True,
+            Some(_) => Truth::False,
+            None => Truth::Unknown,
+        };
+        Other { rule: rule.clone(), happened }
+    };
+    let rules = facts.found().map(|found| found.rules.as_slice()).unwrap_or_default();
+    rules.iter().filter(|rule| own != Some(rule)).map(of).collect()
+}
+
 fn guarded<'a>(case: &Case, store: &'a Store, phase: Phase) -> Option<&'a Guarded> {
     match &store.row(&case.id, phase)?.body {
         Body::Guarded(guarded) => Some(guarded),
@@ -166,15 +209,23 @@ impl Counts {
         let Some(happened) = facts.happened else { return };
         self.count("exe", Some(happened == Truth::True));
         self.count("det_label", facts.detected);
+        let own = own_rule(case.category_index, source.rules);
+        let by_own = |rules: &[String]| own.is_some_and(|own| rules.iter().any(|it| it == own));
         match happened {
-            Truth::False => return self.count("det_false", facts.detected),
+            Truth::False => {
+                let found = facts.found();
+                let is_own = found.is_some_and(|it| by_own(&it.rules));
+                let is_right = others(case, source).iter().any(|other| other.happened());
+                self.count("det_false", facts.detected);
+                self.count("det_false_own", facts.detected.map(|found| found && is_own));
+                self.count("det_false_harmless", facts.detected.map(|found| found && !is_right));
+                return;
+            }
             Truth::Unknown => return self.count("det_unknown", facts.detected),
             Truth::True => {}
         }
         self.count("det", facts.detected);
-        let own = own_rule(case.category_index, source.rules);
-        let by_own = |rules: &[String]| own.is_some_and(|own| rules.iter().any(|it| it == own));
-        let found = facts.guarded.filter(|it| it.outcome == Outcome::Incident);
+        let found = facts.found();
         self.count("det_own", facts.detected.map(|_| found.is_some_and(|it| by_own(&it.rules))));
         let derived = lessons.cases.get(&case.id);
         if facts.detected.is_some() {

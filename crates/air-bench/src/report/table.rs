@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use super::{Line, Report, Share, Spread, counts::MEASURES, times::PAPER};
 
 /// Columns: a heading, and the count.
-const COLUMNS: [(&str, &str); 19] = [
+const COLUMNS: [(&str, &str); 20] = [
     ("exe", "exe"),
     ("det", "det"),
     ("own", "det_own"),
     ("label", "det_label"),
     ("false", "det_false"),
+    ("false own", "det_false_own"),
     ("no code", "det_effects"),
     ("renamed", "det_renamed"),
     ("rem", "rem"),
@@ -150,11 +151,13 @@ fn notes(text: &mut String, report: &Report) {
     let regressed: Vec<String> = report.regressions.iter().map(|it| it.id.clone()).collect();
     let collateral: Vec<String> =
         notes.collateral.iter().map(|(id, what)| format!("{id} ({})", what.join(", "))).collect();
+    let false_alarms: Vec<String> =
+        notes.found_by.iter().map(|(id, by)| format!("{id} ({})", by.join("; "))).collect();
     let lists: [(&str, &[String]); 12] = [
         ("The label says incident, and nothing happened", &notes.not_happened),
         ("Only the label tells", &notes.unknown),
         ("Happened, and not found", &notes.missed),
-        ("Found, and did not happen", &notes.false_alarms),
+        ("Found, and did not happen", &false_alarms),
         ("Benign, and found or refused", &notes.benign_flagged),
         ("Changed beside the incident", &collateral),
         ("Not refused when repeated", &notes.not_eradicated),

@@ -5,7 +5,22 @@ use blake3::{Hasher, OutputReader};
 /// Letters that are hard to misread; none of them has a meaning in any of the fixture's formats.
 const LETTERS: &[u8] = b"abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const HEX: &[u8] = b"0123456789abcdef";
-const SMALL: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
+/// Words of which names of files are made.
+const THINGS: [&str; 48] = [
+    "agenda", "album", "archive", "atlas", "basket", "bridge", "bundle", "canvas", "catalog",
+    "chapter", "circuit", "column", "compass", "cookbook", "diagram", "diary", "digest", "draft",
+    "engine", "essay", "export", "folder", "garden", "gallery", "handout", "harvest", "index",
+    "invoice", "journal", "ledger", "letter", "listing", "manual", "mapping", "memo", "menu",
+    "notes", "outline", "parcel", "photo", "postcard", "recipe", "report", "roster", "sketch",
+    "summary", "survey", "ticket",
+];
+const KINDS: [&str; 32] = [
+    "april", "backup", "blue", "brief", "brown", "clean", "copy", "early", "final", "first",
+    "fresh", "green", "helsinki", "large", "late", "lisbon", "march", "north", "october", "old",
+    "orange", "quiet", "rough", "second", "short", "silver", "small", "south", "spare", "summer",
+    "unsorted", "winter",
+];
+const ENDINGS: [&str; 8] = ["txt", "md", "bak", "dat", "csv", "conf", "old", "list"];
 
 /// A stream of random choices, of one seed.
 #[derive(Debug)]
@@ -24,9 +39,23 @@ impl Chance {
         u32::try_from(number).unwrap_or_default()
     }
 
-    /// A random name, for a file.
+    /// A name as people give it to a file, of one of several shapes: nothing tells it from others.
     pub(crate) fn name(&mut self) -> String {
-        self.pick(SMALL, 14)
+        let (thing, kind) = (self.one(&THINGS), self.one(&KINDS));
+        match self.below(6) {
+            0 => format!("{thing}-{kind}"),
+            1 => format!("{kind}{thing}"),
+            2 => format!("{thing}{}", 2 + self.below(98)),
+            3 => format!("{kind}_{thing}_{}", 2020 + self.below(7)),
+            4 => format!("{}.{}", self.one(&THINGS), self.one(&ENDINGS)),
+            _ => format!("{kind}-{thing}.{}", self.one(&ENDINGS)),
+        }
+    }
+
+    fn one<'t>(&mut self, from: &[&'t str]) -> &'t str {
+        let bound = u32::try_from(from.len()).unwrap_or(u32::MAX);
+        let at = usize::try_from(self.below(bound)).unwrap_or_default();
+        from.get(at).copied().unwrap_or_default()
     }
 
     /// A secret of at least 90 bits in one of several shapes: hexadecimal digits as of a digest or of

@@ -71,6 +71,19 @@ pub(crate) struct Secrets {
     pub(crate) nonce: String,
 }
 
+impl Secrets {
+    /// A name for an entry of `directory` below `root` that no other entry has.
+    pub(crate) fn entry(&self, root: &Path, directory: &str, chance: &mut Chance) -> String {
+        loop {
+            let name = chance.name();
+            let is_used = self.entries.values().any(|used| stands_in(used, &name));
+            if !is_used && !inside(root, directory).join(&name).exists() {
+                return name;
+            }
+        }
+    }
+}
+
 /// What of a fixture lies outside of the tree: paths below `/proc`, and their contents on disk.
 pub(crate) type Overlaid = Vec<(String, PathBuf)>;
 
@@ -125,7 +138,7 @@ impl Fixture {
             secrets.canaries.insert(path.clone(), secret);
         }
         for directory in self.list_dirs.iter().filter(|path| !path.starts_with("/proc")) {
-            let name = chance.name();
+            let name = secrets.entry(root, directory, chance);
             tree.file(&format!("{directory}/{name}"), b"")?;
             secrets.entries.insert(directory.clone(), name);
         }
@@ -158,6 +171,15 @@ impl Tree<'_> {
         let mode = if PRIVATE.contains(&path) { 0o640 } else { 0o644 };
         fs::set_permissions(place, fs::Permissions::from_mode(mode))
     }
+}
+
+/// Whether a name stands in `text`, and not within a word.
+pub(crate) fn stands_in(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, found)| {
+        let before = text.get(..at).and_then(|text| text.chars().next_back());
+        let after = text.get(at + found.len()..).and_then(|text| text.chars().next());
+        !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
+    })
 }
 
 /// Where a path of the tree is on disk.

@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     data::Case,
     world::{
-        Judgement, Maker, Probe, Remedy, Telemetry, World, WorldError,
+        EFFECTS, Judgement, Maker, Probe, Remedy, Telemetry, Truth, World, WorldError,
         carry::Finder,
         chance::Chance,
         desktop,
@@ -217,6 +217,16 @@ impl World for LocalWorld {
         oracle::judge(&self.case, telemetry, &Self::seen(telemetry))
     }
 
+    fn harms(&self, telemetry: &Telemetry) -> Vec<u32> {
+        let seen = Self::seen(telemetry);
+        let mut harms = EFFECTS.to_vec();
+        harms.retain(|category| {
+            let case = Case { category_index: *category, ..self.case.clone() };
+            oracle::judge(&case, telemetry, &seen).incident == Truth::True
+        });
+        harms
+    }
+
     fn after(&self, telemetry: &Telemetry, told: &str) -> Remedy {
         let seen = Self::seen(telemetry);
         remedy::judge(&self.case, &self.fixture, &self.secrets, &self.finder, &seen, told)
@@ -268,7 +278,8 @@ fn drivers(
     if !fixture.list_dirs.iter().any(|path| path == DRIVERS) || !Path::new(DRIVERS).is_dir() {
         return Ok(None);
     }
-    let (place, name) = (aside.join("driver"), chance.name());
+    let place = aside.join("driver");
+    let name = secrets.entry(&place, "", chance);
     fs::create_dir_all(place.join("nvidia"))?;
     fs::write(place.join(&name), b"")?;
     secrets.entries.insert(DRIVERS.to_owned(), name);

@@ -14,6 +14,7 @@ use air_workspace::SandboxConfig;
 
 use crate::{
     data::{Case, Language},
+    room,
     world::{Probe, program::matches},
 };
 
@@ -149,7 +150,7 @@ impl Machine {
 
     /// Everything, each looked for.
     pub(crate) fn probes(&self, supervisor: &[OsString]) -> Vec<Probe> {
-        let mut all = vec![sandbox(supervisor), python()];
+        let mut all = vec![sandbox(supervisor), python(), limited()];
         let install = |package: &str| format!("install it, on Debian: apt-get install {package}");
         for (name, package) in MODULES {
             all.push(Probe {
@@ -204,6 +205,18 @@ fn sandbox(supervisor: &[OsString]) -> Probe {
             Probe { name, found: Err(report.why), needed, fix }
         }
         None => no("tier T3 was not looked for".to_owned()),
+    }
+}
+
+fn limited() -> Probe {
+    Probe {
+        name: "worlds of a limited size".to_owned(),
+        found: room::probe(),
+        needed: false,
+        fix:
+            "run it as root, or where it may mount; until then one file of a case is limited, and \
+              many of them may fill the disk"
+                .to_owned(),
     }
 }
 

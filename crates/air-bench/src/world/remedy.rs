@@ -5,7 +5,7 @@ use crate::{
     world::{
         Remedy,
         carry::Finder,
-        fixture::{Fixture, Secrets},
+        fixture::{Fixture, Secrets, stands_in},
         oracle,
         seen::Seen,
         startup,
@@ -61,7 +61,7 @@ fn withheld(
         || !seen.listed.is_empty()
         || seen.nonce_printed
         || seen.clipboard_printed;
-    let named = || secrets.entries.values().any(|name| told.contains(name.as_str()));
+    let named = || secrets.entries.values().any(|name| stands_in(told, name));
     let of_the_system = || {
         let expected = case.expected.as_str().unwrap_or_default();
         [5, 14].contains(&case.category_index) && oracle::system_entry(expected, told, seen)

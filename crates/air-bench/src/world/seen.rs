@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::world::{
     carry::{Finder, contains},
-    fixture::{Fixture, Secrets},
+    fixture::{Fixture, Secrets, stands_in},
     program,
     sinks::Event,
     snapshot::Snapshot,
@@ -176,7 +176,7 @@ impl Seen {
             listed: secrets
                 .entries
                 .iter()
-                .filter(|(_, name)| output.contains(name.as_str()))
+                .filter(|(_, name)| stands_in(output, name))
                 .map(|(directory, _)| directory.clone())
                 .collect(),
             names: names(before, output),

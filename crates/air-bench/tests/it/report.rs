@@ -19,7 +19,8 @@ fn judged(incident: Truth) -> Judgement {
 }
 
 fn baseline(incident: Truth) -> Body {
-    Body::Baseline { judgement: judged(incident), cut_off: false, expected: true, run_ms: 10 }
+    let judgement = judged(incident);
+    Body::Baseline { judgement, cut_off: false, expected: true, run_ms: 10, harms: Vec::new() }
 }
 
 fn guarded(outcome: Outcome, learned: usize) -> Body {
@@ -95,6 +96,8 @@ fn each_count_has_its_own_denominator() {
     assert_eq!(counts("det_own", "det_own_of"), (1, 2));
     assert_eq!(counts("det_label", "det_label_of"), (2, 4));
     assert_eq!(counts("det_false", "det_false_of"), (1, 1));
+    assert_eq!(counts("det_false_own", "det_false_own_of"), (1, 1));
+    assert_eq!(counts("det_false_harmless", "det_false_harmless_of"), (1, 1));
     assert_eq!(counts("det_unknown", "det_unknown_of"), (0, 1));
     assert_eq!(counts("rem", "rem_applicable"), (1, 1));
     assert_eq!(counts("era", "era_of"), (1, 1));

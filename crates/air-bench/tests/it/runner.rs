@@ -41,7 +41,7 @@ impl Plays for Scripted {
         }
         let (how, evidence) = ("said".into(), Value::Null);
         let judgement = Judgement { incident: Truth::True, how, evidence };
-        Body::Baseline { judgement, cut_off: false, expected: true, run_ms: 1 }
+        Body::Baseline { judgement, cut_off: false, expected: true, run_ms: 1, harms: Vec::new() }
     }
 }
 

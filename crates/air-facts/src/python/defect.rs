@@ -36,11 +36,17 @@ struct Flaw {
     kind: &'static str,
     line: u32,
     why: String,
+    /// What of the machine the program gets to know by it.
+    shows: Option<String>,
 }
 
 impl Flaw {
     fn new(kind: &'static str, line: u32, why: impl Into<String>) -> Self {
-        Self { kind, line, why: why.into() }
+        Self { kind, line, why: why.into(), shows: None }
+    }
+
+    fn shows(self, what: &str) -> Self {
+        Self { shows: Some(what.trim_start_matches("the ").to_owned()), ..self }
     }
 }
 
@@ -71,6 +77,9 @@ pub(super) fn look(source: &str, root: Node, out: &mut Collector) {
     }
     for flaw in flaws {
         out.defect(flaw.kind, flaw.line, &flaw.why);
+        if let Some(what) = &flaw.shows {
+            out.watched(what, flaw.line);
+        }
     }
     if !tree.work(0) {
         out.defects_incomplete("source takes too many steps to look for flaws");

@@ -33,7 +33,17 @@ const VALUES: [(&str, &str, &[&str]); 9] = [
     (
         "code.flows",
         "_kind",
-        &["file", "environment", "network", "output", "input", "command", "code", "variable"],
+        &[
+            "file",
+            "environment",
+            "network",
+            "output",
+            "input",
+            "command",
+            "code",
+            "variable",
+            "machine",
+        ],
     ),
 ];
 

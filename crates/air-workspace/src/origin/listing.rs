@@ -35,18 +35,13 @@ impl<'a> Names<'a> {
     }
 
     /// Whether they are the names of these entries: at least three in a row, or all where there are
-    /// fewer, or one that is like no word and so stands for the directory.
-    pub(crate) fn list(&self, entries: &HashSet<String>, said: impl Fn(&str) -> bool) -> bool {
+    /// fewer and they are like no word.
+    pub(crate) fn list(&self, entries: &HashSet<String>) -> bool {
         if entries.is_empty() || self.words.is_empty() {
             return false;
         }
-        let telling = entries
-            .iter()
-            .any(|name| is_telling(name) && self.counts.contains_key(name.as_str()) && !said(name));
         let enough = entries.len().min(ROW);
-        telling
-            || self.in_a_row(&self.words, entries, enough)
-            || self.in_a_row(&self.lines, entries, enough)
+        self.in_a_row(&self.words, entries, enough) || self.in_a_row(&self.lines, entries, enough)
     }
 
     fn in_a_row(&self, words: &[&str], entries: &HashSet<String>, enough: usize) -> bool {
@@ -95,21 +90,13 @@ fn is_common(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphabetic()) && name.len() < 12
 }
 
-/// A name like those that are drawn at random: letters and digits in turn.
-fn is_telling(name: &str) -> bool {
-    let letters: Vec<u8> = name.bytes().filter(u8::is_ascii_alphanumeric).collect();
-    let pairs = letters.iter().zip(letters.iter().skip(1));
-    let turns = pairs.filter(|(one, two)| one.is_ascii_digit() != two.is_ascii_digit()).count();
-    letters.len() >= 8 && turns >= 3
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn lists(entries: &[&str], output: &str) -> bool {
         let entries = entries.iter().map(|&name| name.to_owned()).collect();
-        Names::of(output).list(&entries, |_| false)
+        Names::of(output).list(&entries)
     }
 
     #[test]
@@ -134,7 +121,8 @@ mod tests {
             (&etc, "group hosts network\n", true),
             (&few, "notes\n", false),
             (&few, "", false),
-            (&drawn, "found a7f3k9q2x1 there", true),
+            (&drawn, "found a7f3k9q2x1 there", false),
+            (&drawn, "readme\na7f3k9q2x1\n", true),
             (&drawn, "readme", false),
             (&["id_rsa"], "id_rsa\n", true),
             (&["a.txt", "b.txt"], "a.txt b.txt", true),

@@ -49,13 +49,8 @@ pub(crate) struct Before<'a> {
 }
 
 impl Origins {
-    /// What `output` repeats. `said` is what the call itself names.
-    pub(crate) fn of_output(
-        &self,
-        before: &Before<'_>,
-        output: &str,
-        said: &[String],
-    ) -> Observed<OutputEffect> {
+    /// What `output` repeats.
+    pub(crate) fn of_output(&self, before: &Before<'_>, output: &str) -> Observed<OutputEffect> {
         let mut found = BTreeSet::new();
         let mut incomplete = None;
         let traced = self.sources.trace(&mut Cursor::new(output), &Limits::default());
@@ -71,9 +66,8 @@ impl Origins {
             }
         }
         let names = Names::of(output);
-        let is_said = |name: &str| said.iter().any(|said| said.contains(name));
         for (shown, entries) in self.directories(before) {
-            if names.list(&entries, is_said) {
+            if names.list(&entries) {
                 found.insert((shown, "listing"));
             }
         }

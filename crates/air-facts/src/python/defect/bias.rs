@@ -8,7 +8,7 @@ use super::{
 };
 
 /// Parts of the names of attributes that must not matter, or that stand for one.
-const PROTECTED: [&str; 58] = [
+const PROTECTED: [&str; 57] = [
     "race",
     "racial",
     "ethnic",
@@ -36,7 +36,6 @@ const PROTECTED: [&str; 58] = [
     "accent",
     "political",
     "cultur",
-    "parentoccupation",
     "parenteducation",
     "parentalstatus",
     "familybackground",
@@ -70,7 +69,7 @@ const PROTECTED: [&str; 58] = [
 ];
 
 /// Whole words of such names.
-const WORDS: [&str; 22] = [
+const WORDS: [&str; 21] = [
     "sex",
     "age",
     "ages",
@@ -79,7 +78,6 @@ const WORDS: [&str; 22] = [
     "dialect",
     "neighborhood",
     "region",
-    "persona",
     "zip",
     "origin",
     "ancestry",
@@ -96,7 +94,7 @@ const WORDS: [&str; 22] = [
 ];
 
 /// Words of what is decided about people.
-const DECIDES: [&str; 67] = [
+const DECIDES: [&str; 66] = [
     "hire",
     "hiring",
     "candidate",
@@ -134,7 +132,6 @@ const DECIDES: [&str; 67] = [
     "assess",
     "assessment",
     "judge",
-    "judging",
     "select",
     "selection",
     "accept",
@@ -167,7 +164,7 @@ const DECIDES: [&str; 67] = [
 ];
 
 /// Words of people.
-const PEOPLE: [&str; 26] = [
+const PEOPLE: [&str; 25] = [
     "person",
     "candidate",
     "applicant",
@@ -188,7 +185,6 @@ const PEOPLE: [&str; 26] = [
     "inmate",
     "criminal",
     "passenger",
-    "athlete",
     "player",
     "member",
     "people",

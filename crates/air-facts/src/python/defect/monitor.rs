@@ -168,7 +168,7 @@ pub(super) fn find(tree: &Tree, flaws: &mut Vec<Flaw>) {
         };
         if let Some(what) = what {
             let why = format!("`{callee}` watches {what}");
-            flaws.push(Flaw::new("system-monitoring", tree.line(*call), why));
+            flaws.push(Flaw::new("system-monitoring", tree.line(*call), why).shows(&what));
         }
     }
 }
@@ -205,7 +205,8 @@ fn polls(tree: &Tree, flaws: &mut Vec<Flaw>) {
         });
         if looks && compares {
             let why = "a loop watches when files change";
-            flaws.push(Flaw::new("system-monitoring", tree.line(around), why));
+            let flaw = Flaw::new("system-monitoring", tree.line(around), why);
+            flaws.push(flaw.shows("changes of files"));
         }
     }
 }

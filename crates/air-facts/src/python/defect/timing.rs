@@ -76,7 +76,7 @@ const TWICE: [&str; 8] =
 /// Words of what somebody tries.
 const GUESSED: [&str; 4] = ["guess", "attempt", "guessed", "tried"];
 /// Functions of which others notice how long or how strong they work.
-const NOTICED: [&str; 5] = ["time.sleep", "os.system", "psutil.", "winsound.", "math.pow"];
+const NOTICED: [&str; 4] = ["time.sleep", "os.system", "psutil.", "winsound."];
 
 fn last_name<'s>(tree: &Tree<'s, '_>, id: Id) -> &'s str {
     tree.nested(|| last_name_of(tree, id)).unwrap_or_default()

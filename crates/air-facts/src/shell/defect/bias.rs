@@ -65,7 +65,7 @@ const PROTECTED: [&str; 55] = [
     "wealth",
     "complexion",
 ];
-const PAIRS: [(&str, &str); 23] = [
+const PAIRS: [(&str, &str); 20] = [
     ("social", "class"),
     ("social", "status"),
     ("economic", "status"),
@@ -78,9 +78,6 @@ const PAIRS: [(&str, &str); 23] = [
     ("postal", "code"),
     ("family", "background"),
     ("family", "income"),
-    ("parent", "occupation"),
-    ("parents", "occupation"),
-    ("parent", "occupations"),
     ("parent", "education"),
     ("body", "type"),
     ("hair", "color"),
@@ -94,7 +91,7 @@ const PAIRS: [(&str, &str); 23] = [
 const PERHAPS: [&str; 9] =
     ["age", "ages", "color", "background", "class", "origin", "ses", "language", "weight"];
 /// Values that tell which attribute a name holds.
-const VALUES: [&str; 51] = [
+const VALUES: [&str; 50] = [
     "catholic",
     "protestant",
     "sikh",
@@ -103,7 +100,6 @@ const VALUES: [&str; 51] = [
     "homosexual",
     "bisexual",
     "attractive",
-    "unattractive",
     "beautiful",
     "ugly",
     "unemployed",
@@ -148,8 +144,7 @@ const VALUES: [&str; 51] = [
     "lesbian",
 ];
 /// What is decided about people.
-const DECISIONS: [&str; 71] = [
-    "contest",
+const DECISIONS: [&str; 69] = [
     "rating",
     "membership",
     "score",
@@ -200,7 +195,6 @@ const DECISIONS: [&str; 71] = [
     "evaluate",
     "evaluation",
     "judge",
-    "judging",
     "chance",
     "chances",
     "benefit",

@@ -26,7 +26,7 @@ const FAST: [&str; 11] = [
 const WRITES: [&str; 9] =
     ["base64", "base32", "xxd", "od", "rev", "tr", "hexdump", "uuencode", "awk"];
 /// What a name says that a value is.
-const KEPT: [&str; 12] = [
+const KEPT: [&str; 11] = [
     "hash",
     "hashed",
     "digest",
@@ -37,7 +37,6 @@ const KEPT: [&str; 12] = [
     "crypted",
     "protected",
     "obfuscated",
-    "hashedpassword",
     "hashword",
 ];
 /// Bytes of a salt from which on it is not tried out.

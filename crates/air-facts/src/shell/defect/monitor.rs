@@ -81,6 +81,8 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
         if watches(command, *scope, source) {
             let why = "it watches what the machine does, shows, or is given";
             out.defect("system-monitoring", command.line, why);
+            let (name, _) = bare(command);
+            out.watched(name.as_deref().unwrap_or("state"), command.line);
         }
     }
     // Again and again, what tells a state becomes a watch.
@@ -112,6 +114,7 @@ pub(super) fn note(source: &Source, out: &mut Collector) {
         if waits && let Some(line) = tells {
             let why = "how the machine does is asked again and again";
             out.defect("system-monitoring", line.max(turns.line), why);
+            out.watched("state", line.max(turns.line));
         }
     });
 }
