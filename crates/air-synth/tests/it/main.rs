@@ -179,7 +179,8 @@ fn says_of(text: &str, call: &ToolCall, plan: &str) -> Outcome {
     let Decision::Decide(condition) = rule.decision else { panic!("no `decide`: {text}") };
     let intents = CodeParser::new().intents(plan);
     let intents = Value::list(intents.iter().map(air_core::code::Intent::to_value));
-    condition.evaluate(&facts(call).with(Root::Plan, Value::from(plan)).with(Root::Intents, intents))
+    condition
+        .evaluate(&facts(call).with(Root::Plan, Value::from(plan)).with(Root::Intents, intents))
 }
 
 fn condition(case: &Case) -> String {
