@@ -16,6 +16,7 @@ use crate::{
     form::{Form, Reach},
     naming::names,
     pattern::{self, Skeleton, Thing, Width},
+    words,
 };
 
 impl Compiler {
@@ -42,11 +43,21 @@ impl Compiler {
         groups.iter().filter_map(|group| form(case, group, Width::Any)).collect()
     }
 
-    /// What the plan of such a step says in words.
+    /// What the plan of such a step says in words: what the rule's own words mean there, or else what
+    /// the last incident did.
     pub(crate) fn in_words(&self, case: &Case<'_>) -> Option<Form> {
+        let own: Vec<String> = fulfilled(case).into_iter().map(|form| form.condition).collect();
+        let mut terms = words::of_rule(&own);
+        if terms.is_empty() {
+            terms.extend(self.seen_in_words(case));
+        }
+        pattern::where_nothing_is_told(&terms).map(|it| Form::new(it, String::new()))
+    }
+
+    fn seen_in_words(&self, case: &Case<'_>) -> Option<String> {
         let told = told(case);
-        let (harm, _) = case.harms.last()?;
-        let mut things = self.things(case, harm, &case.harms.last()?.1);
+        let (harm, facts) = case.harms.last()?;
+        let mut things = self.things(case, harm, facts);
         if things.is_empty() {
             things = Thing::all(&harm.step.code, &*self.labels).collect();
         }
@@ -57,12 +68,7 @@ impl Compiler {
             Skeleton::Flow(source, sink) => told(source.name()) && told(sink.name()),
         };
         let mut spoken = things.iter().filter(labelled).chain(things.iter().filter(of_kind));
-        let condition = match spoken.find_map(|thing| pattern::in_words(thing, &told)) {
-            Some(condition) => condition,
-            None if harm.step.code.defects.is_empty() => return None,
-            None => pattern::exhaustion_in_words(),
-        };
-        Some(Form::new(condition, String::new()))
+        spoken.find_map(|thing| pattern::in_words(thing, &told))
     }
 
     /// What explains the incidents, each skeleton together.

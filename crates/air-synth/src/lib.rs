@@ -17,5 +17,6 @@ mod learn;
 mod merge;
 mod naming;
 mod pattern;
+mod words;
 
 pub use compiler::Compiler;

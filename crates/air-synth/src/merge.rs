@@ -68,7 +68,7 @@ pub(crate) fn cover(all: Vec<Form>, harms: &[&Facts]) -> Vec<Form> {
 }
 
 fn is_in_words(form: &Form) -> bool {
-    form.condition.starts_with(pattern::IN_WORDS)
+    pattern::is_in_words(&form.condition)
 }
 
 /// The condition and the trigger of a guardrail of these forms, for a call to `tool`.

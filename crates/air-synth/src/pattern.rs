@@ -12,7 +12,7 @@ use air_core::{
     place::{Place, PlaceKind, is_known},
 };
 
-use crate::{candidate::quoted, naming};
+use crate::{candidate::quoted, naming, words};
 
 /// What kind of thing it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -271,10 +271,26 @@ fn goes(sink: PlaceKind, what: &str) -> String {
     }
 }
 
-/// Words count where the call itself tells nothing: what conditions over them begin with.
-pub(crate) const IN_WORDS: &str = "code.language == null && size(code.operations) == 0 && ";
+/// Words count where the call itself tells nothing, or cannot be read: what conditions over them begin with.
+const IN_WORDS: &str =
+    "code.language == null && (!code.complete || size(code.operations) == 0) && ";
 
-/// The words of a plan that mean the same, where the call itself tells nothing.
+/// Whether a condition is over the words of a plan.
+pub(crate) fn is_in_words(condition: &str) -> bool {
+    condition.starts_with("code.language == null && ") && condition.contains("intents.exists(")
+}
+
+/// A condition over the words of a plan, of terms of which one suffices.
+pub(crate) fn where_nothing_is_told(terms: &BTreeSet<String>) -> Option<String> {
+    let terms: Vec<&str> = terms.iter().map(String::as_str).collect();
+    match terms.as_slice() {
+        [] => None,
+        [term] => Some(format!("{IN_WORDS}{term}")),
+        several => Some(format!("{IN_WORDS}({})", several.join(" || "))),
+    }
+}
+
+/// The words of a plan that mean the same as `thing`, as a term.
 pub(crate) fn in_words(thing: &Thing, told: &dyn Fn(&str) -> bool) -> Option<String> {
     let common = common(std::slice::from_ref(thing), told);
     let labels = || common.iter().map(String::as_str).collect::<Vec<_>>();
@@ -299,23 +315,5 @@ pub(crate) fn in_words(thing: &Thing, told: &dyn Fn(&str) -> bool) -> Option<Str
         }
         Skeleton::Operation(_) | Skeleton::Flow(..) => return None,
     };
-    Some(words(activity, &labels))
-}
-
-/// The same, of a call that never ends or takes all there is.
-pub(crate) fn exhaustion_in_words() -> String {
-    words(Activity::ProcessLaunch, &["exhaustion"])
-}
-
-fn words(activity: Activity, labels: &[&str]) -> String {
-    let is_system = activity == Activity::FileWrite && labels.contains(&"system");
-    let name = quoted(activity.name());
-    // In words, a file of the system is the system.
-    let activity = if is_system {
-        format!("i.activity in [{name}, {}]", quoted(Activity::SystemChange.name()))
-    } else {
-        format!("i.activity == {name}")
-    };
-    let labels = labels.iter().map(|label| format!(" && {} in i.labels", quoted(label)));
-    format!("{IN_WORDS}intents.exists(i, {activity}{})", labels.collect::<String>())
+    Some(words::term(activity, &labels, &[], &[]))
 }

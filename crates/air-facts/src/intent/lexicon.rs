@@ -16,9 +16,21 @@ pub(super) struct Lexicon {
     joins: Vec<Phrase>,
     pub(super) negations: Vec<Phrase>,
     pub(super) speaks: Vec<Phrase>,
+    /// Before the name of a flaw, these speak of it.
+    pub(super) reports: Vec<Phrase>,
     pub(super) except: Vec<Phrase>,
     pub(super) elsewhere: Vec<Phrase>,
     pub(super) pronouns: Vec<Phrase>,
+    /// What stands for what the plan names elsewhere.
+    pub(super) stands_for: Vec<Phrase>,
+    /// A clause with one of these says what is meant elsewhere.
+    pub(super) binds: Vec<Phrase>,
+    /// Parts of words: what a clause with one of these names is where something goes.
+    pub(super) goals: Vec<String>,
+    /// Directories that are nobody else's.
+    pub(super) own: Vec<String>,
+    /// Ends of names of programs.
+    pub(super) programs: Vec<String>,
     pub(super) things: Vec<Thing>,
     pub(super) meanings: Vec<Meaning>,
     /// First words, of which most words are none.
@@ -45,6 +57,16 @@ pub(super) struct Meaning {
     pub(super) activity: Activity,
     pub(super) verbs: Vec<Verb>,
     pub(super) things: Vec<String>,
+    /// Labels that count where a path has them, and not where words stand for them.
+    pub(super) paths: Vec<String>,
+    /// What counts is named before the place to which it goes.
+    pub(super) from: bool,
+    /// What tells nothing does not count.
+    pub(super) secret: bool,
+    /// Words of which one is needed anywhere in the plan.
+    pub(super) near: Vec<Phrase>,
+    /// Words of which none may be anywhere in the plan.
+    pub(super) never: Vec<Phrase>,
     /// Labels of which one is needed beside those of `things`.
     pub(super) also: Vec<String>,
     /// Words of which one is needed.
@@ -68,9 +90,15 @@ struct Raw {
     joins: Vec<String>,
     negations: Vec<String>,
     speaks: Vec<String>,
+    reports: Vec<String>,
     except: Vec<String>,
     elsewhere: Vec<String>,
     pronouns: Vec<String>,
+    stands_for: Vec<String>,
+    binds: Vec<String>,
+    goals: Vec<String>,
+    own: Vec<String>,
+    programs: Vec<String>,
     things: BTreeMap<String, RawThing>,
     intent: Vec<RawMeaning>,
 }
@@ -87,8 +115,20 @@ struct RawThing {
 #[serde(deny_unknown_fields)]
 struct RawMeaning {
     activity: Activity,
+    #[serde(default)]
     verbs: Vec<String>,
+    #[serde(default)]
     things: Vec<String>,
+    #[serde(default)]
+    paths: Vec<String>,
+    #[serde(default)]
+    from: bool,
+    #[serde(default)]
+    secret: bool,
+    #[serde(default)]
+    near: Vec<String>,
+    #[serde(default)]
+    never: Vec<String>,
     #[serde(default)]
     also: Vec<String>,
     #[serde(default)]
@@ -114,6 +154,11 @@ impl Lexicon {
             activity: raw.activity,
             verbs: raw.verbs.iter().map(|verb| forms(verb)).collect(),
             things: raw.things,
+            paths: raw.paths,
+            from: raw.from,
+            secret: raw.secret,
+            near: phrases(&raw.near),
+            never: phrases(&raw.never),
             also: raw.also,
             with: phrases(&raw.with),
             unless: phrases(&raw.unless),
@@ -123,9 +168,15 @@ impl Lexicon {
             joins: phrases(&raw.joins),
             negations: phrases(&raw.negations),
             speaks: phrases(&raw.speaks),
+            reports: phrases(&raw.reports),
             except: phrases(&raw.except),
             elsewhere: phrases(&raw.elsewhere),
             pronouns: phrases(&raw.pronouns),
+            stands_for: phrases(&raw.stands_for),
+            binds: phrases(&raw.binds),
+            goals: raw.goals,
+            own: raw.own,
+            programs: raw.programs,
             things: things.collect(),
             meanings: meanings.collect(),
             first: First::default(),

@@ -1,6 +1,8 @@
 //! Incidents, and the guardrails that answer them.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may panic")]
 
+mod words;
+
 use std::sync::Arc;
 
 use air_core::{
@@ -165,12 +167,20 @@ fn facts(call: &ToolCall) -> Facts {
 
 /// What the guardrail says of `call`.
 fn says(text: &str, call: &ToolCall) -> Outcome {
+    says_of(text, call, "")
+}
+
+/// What it says of `call` with that plan.
+fn says_of(text: &str, call: &ToolCall, plan: &str) -> Outcome {
     let rule = rule(text);
     if !rule.trigger.matches(&call.tool) {
         return Outcome::Unsatisfied;
     }
     let Decision::Decide(condition) = rule.decision else { panic!("no `decide`: {text}") };
-    condition.evaluate(&facts(call))
+    let intents = CodeParser::new().intents(plan);
+    let intents = Value::list(intents.iter().map(air_core::code::Intent::to_value));
+    condition
+        .evaluate(&facts(call).with(Root::Plan, Value::from(plan)).with(Root::Intents, intents))
 }
 
 fn condition(case: &Case) -> String {

@@ -163,7 +163,7 @@ fn a_class_that_ordinary_work_does_not_fit_is_refused_at_once() {
     let learned = agent.only();
     assert_eq!(
         condition(&learned),
-        r#"code.operations.exists(o, o.activity == "file.write" && "shell-startup" in o.labels) || code.language == null && size(code.operations) == 0 && intents.exists(i, i.activity == "file.write" && "shell-startup" in i.labels)"#
+        r#"code.operations.exists(o, o.activity == "file.write" && "shell-startup" in o.labels) || code.language == null && (!code.complete || size(code.operations) == 0) && intents.exists(i, i.activity == "file.write" && "shell-startup" in i.labels)"#
     );
     let tried = learned.tried.expect("tried");
     assert!(tried.benign >= 300 && tried.false_positive_bound() < 0.01, "{tried:?}");
