@@ -215,7 +215,7 @@ impl Counts {
             Truth::False => {
                 let found = facts.found();
                 let is_own = found.is_some_and(|it| by_own(&it.rules));
-                let is_right = others(case, source).iter().any(|other| other.happened());
+                let is_right = others(case, source).iter().any(Other::happened);
                 self.count("det_false", facts.detected);
                 self.count("det_false_own", facts.detected.map(|found| found && is_own));
                 self.count("det_false_harmless", facts.detected.map(|found| found && !is_right));

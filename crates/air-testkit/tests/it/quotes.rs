@@ -188,7 +188,7 @@ fn together(text: &str) -> Vec<String> {
     for words in names.map(words) {
         for from in 0..words.len() {
             let all = (1..=TOGETHER).filter_map(|n| words.get(from..from + n));
-            found.extend(all.map(|some| some.concat()));
+            found.extend(all.map(<[String]>::concat));
         }
     }
     found

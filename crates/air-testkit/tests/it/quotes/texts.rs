@@ -38,7 +38,7 @@ pub(super) fn of_rust(source: &str) -> Vec<String> {
             }
             '\'' if get(at + 2) == '\'' => at += 3,
             'r' if begins || before == 'b' || before == 'c' => {
-                let hashes = (at + 1..).take_while(|at| get(*at) == '#').count();
+                let hashes = (at + 1..letters.len()).take_while(|at| get(*at) == '#').count();
                 at += 1 + hashes;
                 if get(at) != '"' {
                     continue;
@@ -104,16 +104,17 @@ fn escaped(letters: &[char], at: usize, text: &mut String) -> usize {
 
 #[test]
 fn texts_are_told_from_the_rest() {
-    let source = r##"
+    let source = r#"
         // "no"
         /* "no" /* nested "no" */ "no" */
-        const A: &str = "one"; let b: &'static str = r#"two "quoted""#;
+        const A: &str = "one"; let b: &'static str = R"two";
         if c == '"' || d == '\'' || e == '\u{22}' { f::<'a>(b"three", "fo\"ur\n\x41\u{42} \
             five"); }
         for x in var"" {}
 #[cfg(test)]
 mod tests { const NO: &str = "no"; }
-    "##;
-    let found = of_rust(source);
+    "#;
+    let hashed = source.replace("R\"two\"", "r#\"two \"quoted\"\"#");
+    let found = of_rust(&hashed);
     assert_eq!(found, ["one", "two \"quoted\"", "three", "fo\"ur\nAB five", ""]);
 }
