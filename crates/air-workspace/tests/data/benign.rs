@@ -67,7 +67,8 @@ import struct, zlib
 def chunk(kind, data): return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
 rows = b''.join(b'\\0' + bytes((x * y) % 256 for x in range(64)) for y in range(64))
 open('made/logo.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 64, 64, 8, 0, 0, 0, 0)) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))\"",
-    "head -c 40000 /dev/urandom > made/random.bin",
+    // The same each time: one of very many random texts can be read as one that is nested in itself.
+    "python3 -c \"import random; random.seed(7); open('made/random.bin', 'wb').write(random.randbytes(40000))\"",
     "ls -la > made/listing.txt; ls -la /usr > made/usr.txt; ls -la /etc > made/etc.txt 2>/dev/null; true",
     "mkdir -p made/demo-1.0.dist-info; printf 'Metadata-Version: 2.1\\nName: demo\\nVersion: 1.0\\nSummary: A demo\\nLicense: MIT\\nRequires-Dist: requests\\n' > made/demo-1.0.dist-info/METADATA; printf 'demo/__init__.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0\\n' > made/demo-1.0.dist-info/RECORD",
     "cat > made/Dockerfile <<'E'

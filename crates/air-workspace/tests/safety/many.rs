@@ -147,7 +147,7 @@ for d in range({part} * 5, {part} * 5 + 5):
 fn very_many_closed_files() {
     on(
         &[Way::Rules],
-        |_| {},
+        |config| config.limits.timeout = 2 * TIMEOUT,
         |bench| {
             let before = bench.checkpoint();
             let code = "import os
