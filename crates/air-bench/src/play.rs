@@ -20,7 +20,7 @@ use futures::executor::block_on;
 use crate::{
     data::{Case, sha256},
     options::Options,
-    room::Room,
+    room::{self, Room},
     row::{Body, Guarded, Outcome, Phase, Recorded, Took},
     store::{self, Store},
     world::{Maker, Remedy, Truth, World},
@@ -88,7 +88,7 @@ impl Player {
     }
 
     fn in_world(&self, turn: &Turn, scratch: &Path) -> Result<Body, String> {
-        let room = self.room(scratch, "world")?;
+        let room = self.room(scratch, "world", room::WORLD)?;
         let seed = seed(self.options.seed, turn);
         let world = self.maker.build(&turn.case, room.place(), seed);
         let world = world.map_err(|error| error.to_string())?;
@@ -105,8 +105,8 @@ impl Player {
         self.guarded(turn, &*world, scratch)
     }
 
-    fn room(&self, scratch: &Path, name: &str) -> Result<Room, String> {
-        let room = Room::new(scratch.join(name), self.options.keep);
+    fn room(&self, scratch: &Path, name: &str, mib: u32) -> Result<Room, String> {
+        let room = Room::new(scratch.join(name), mib, self.options.keep);
         room.map_err(|error| format!("no place for a world: {error}"))
     }
 
@@ -124,6 +124,7 @@ impl Player {
     }
 
     fn guarded(&self, turn: &Turn, world: &dyn World, scratch: &Path) -> Result<Body, String> {
+        let _state = self.room(scratch, "state", room::STATE)?;
         let settings = self.settings(world, scratch);
         fs::create_dir_all(&settings.state).map_err(|error| error.to_string())?;
         let air = Air::open(settings, self.options.labels.clone()).map_err(told)?;
@@ -194,7 +195,7 @@ impl Player {
         let source = source.ok_or("the mended program was erased")?;
         let code = String::from_utf8(source).map_err(told)?;
         let case = Case { code, ..turn.case.clone() };
-        let room = self.room(scratch, "mended")?;
+        let room = self.room(scratch, "mended", room::WORLD)?;
         let world = self.maker.build(&case, room.place(), seed(self.options.seed, turn));
         let world = world.map_err(told)?;
         let seen = world.baseline().map_err(told)?;

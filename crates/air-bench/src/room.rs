@@ -11,8 +11,12 @@ use std::{
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-/// What one world may take.
-const LIMITS: &str = "size=256m,nr_inodes=20k,mode=0755";
+/// What one world may take, in MiB.
+pub(crate) const WORLD: u32 = 256;
+/// What AIR may keep of it, in MiB.
+pub(crate) const STATE: u32 = 1024;
+/// How many files there may be.
+const FILES: &str = "20k";
 
 /// One such place. Dropping it removes what was mounted, with all that is in it.
 #[derive(Debug)]
@@ -22,10 +26,10 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Makes the directory `place`. One that is to be `kept` is on disk.
-    pub(crate) fn new(place: PathBuf, kept: bool) -> io::Result<Self> {
+    /// Makes the directory `place`, for `mib` MiB at most. One that is to be `kept` is on disk.
+    pub(crate) fn new(place: PathBuf, mib: u32, kept: bool) -> io::Result<Self> {
         fs::create_dir(&place)?;
-        let mounted = !kept && mounts(&place).is_ok();
+        let mounted = !kept && mounts(&place, mib).is_ok();
         Ok(Self { place, mounted })
     }
 
@@ -46,13 +50,17 @@ impl Drop for Room {
 /// Whether worlds have such a file system here.
 pub(crate) fn probe() -> Result<String, String> {
     let place = tempfile::tempdir().map_err(|error| error.to_string())?;
-    mounts(place.path()).map_err(|error| error.to_string())?;
+    mounts(place.path(), WORLD).map_err(|error| error.to_string())?;
     unmount(place.path(), UnmountFlags::DETACH).map_err(|error| error.to_string())?;
-    Ok(LIMITS.to_owned())
+    Ok(limits(WORLD))
 }
 
-fn mounts(place: &Path) -> io::Result<()> {
-    let limits = CString::new(LIMITS)?;
+fn limits(mib: u32) -> String {
+    format!("size={mib}m,nr_inodes={FILES},mode=0755")
+}
+
+fn mounts(place: &Path, mib: u32) -> io::Result<()> {
+    let limits = CString::new(limits(mib))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     Ok(mount("tmpfs", place, "tmpfs", flags, limits.as_c_str())?)
 }
@@ -68,7 +76,7 @@ mod tests {
         }
         let scratch = tempfile::tempdir().unwrap();
         let place = scratch.path().join("world");
-        let room = Room::new(place.clone(), false).unwrap();
+        let room = Room::new(place.clone(), WORLD, false).unwrap();
         assert!(fs::write(room.place().join("large"), vec![0; 300 << 20]).is_err());
         fs::remove_file(room.place().join("large")).unwrap();
         let made = (0..30_000).take_while(|n| fs::write(place.join(n.to_string()), "").is_ok());
@@ -80,7 +88,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_on_disk() {
         let scratch = tempfile::tempdir().unwrap();
-        let room = Room::new(scratch.path().join("world"), true).unwrap();
+        let room = Room::new(scratch.path().join("world"), WORLD, true).unwrap();
         let file = room.place().join("file");
         fs::write(&file, "kept").unwrap();
         drop(room);
