@@ -10,6 +10,11 @@ use toml::Spanned;
 /// The table that ships with AIR.
 const BUILT_IN: &str = include_str!("../labels.toml");
 
+/// Reading it tells nothing that is not known to everybody.
+const PUBLIC: &str = "public-information";
+/// What is never public, whatever lies around it.
+const SECRET: [&str; 3] = ["credential", "history", "log"];
+
 /// Labels by path pattern.
 #[derive(Debug, Clone)]
 pub struct LabelTable {
@@ -125,6 +130,10 @@ impl PathLabels for LabelTable {
     fn labels(&self, path: &str) -> Vec<Arc<str>> {
         let mut labels: Vec<Arc<str>> =
             self.of(path).flat_map(|entry| entry.labels.iter().cloned()).collect();
+        // What is secret by its name is so wherever it lies.
+        if labels.iter().any(|label| SECRET.contains(&&**label)) {
+            labels.retain(|label| &**label != PUBLIC);
+        }
         labels.sort_unstable();
         labels.dedup();
         labels

@@ -23,11 +23,10 @@ const FILE: &str = "programs.json";
 /// Links that are followed, and scripts whose interpreter is looked at.
 const LINKS: usize = 40;
 const SCRIPTS: usize = 4;
+/// What a person can do about a service that is not started again.
+const WAY_OUT: &str = "undo what the session did, or begin another session";
 /// The longest first line of a script, in bytes.
 const FIRST_LINE: u64 = 256;
-/// Programs whose arguments name what they run.
-const INTERPRETERS: [&str; 11] =
-    ["python", "perl", "ruby", "node", "php", "lua", "java", "tclsh", "sh", "bash", "dash"];
 
 /// What the way to a program consists of, one line a link or file below a watched root; an error if
 /// that cannot be told.
@@ -41,10 +40,13 @@ pub(crate) type Ways = BTreeMap<String, Way>;
 pub(crate) fn at_first(session: &Path, now: impl FnOnce() -> Ways) -> io::Result<(Ways, bool)> {
     let file = session.join(FILE);
     match std::fs::read(&file) {
-        Ok(kept) => Ok((serde_json::from_slice(&kept)?, false)),
+        // Of one that cannot be read, nothing is known, and so nothing is started again.
+        Ok(kept) => Ok((serde_json::from_slice(&kept).unwrap_or_default(), false)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let ways = now();
-            std::fs::write(file, serde_json::to_vec(&ways)?)?;
+            let draft = session.join(format!("{FILE}.new"));
+            std::fs::write(&draft, serde_json::to_vec(&ways)?)?;
+            std::fs::rename(draft, file)?;
             Ok((ways, true))
         }
         Err(error) => Err(error),
@@ -55,11 +57,11 @@ pub(crate) fn at_first(session: &Path, now: impl FnOnce() -> Ways) -> io::Result
 pub(crate) fn objection(first: Option<&Way>, now: &Way) -> Option<String> {
     match (first, now) {
         (Some(Ok(first)), Ok(now)) if first == now => None,
-        (Some(Ok(_)), Ok(_)) => Some("its program was changed".to_owned()),
+        (Some(Ok(_)), Ok(_)) => Some(format!("its program was changed; {WAY_OUT}")),
         (Some(Err(why)), _) | (Some(Ok(_)), Err(why)) => {
-            Some(format!("whether its program was changed is not known: {why}"))
+            Some(format!("whether its program was changed is not known: {why}; {WAY_OUT}"))
         }
-        (None, _) => Some("it is new: what its program was is not known".to_owned()),
+        (None, _) => Some(format!("what its program was is not known; {WAY_OUT}")),
     }
 }
 
@@ -79,15 +81,13 @@ impl Look<'_> {
         let mut told = Vec::new();
         let Some((program, arguments)) = service.argv.split_first() else { return Ok(told) };
         self.follow(Path::new(program), &mut told, 0)?;
-        let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
-        if INTERPRETERS.iter().any(|known| name.trim_end_matches(is_of_version) == *known) {
-            for argument in arguments {
-                // It is started in `/`. An argument that names nothing is no script.
-                let path = Path::new("/").join(argument);
-                let mut script = Vec::new();
-                if self.follow(&path, &mut script, 0).is_ok() {
-                    told.append(&mut script);
-                }
+        // Scripts, programs that others start, configuration: each may decide what runs.
+        for argument in arguments {
+            // It is started in `/`. An argument that names nothing is no file.
+            let path = Path::new("/").join(argument);
+            let mut file = Vec::new();
+            if self.follow(&path, &mut file, 0).is_ok() {
+                told.append(&mut file);
             }
         }
         Ok(told)
@@ -182,8 +182,4 @@ fn parts(path: &Path) -> Vec<PathBuf> {
         .components()
         .filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
     names.rev().map(|part| PathBuf::from(part.as_os_str())).collect()
-}
-
-fn is_of_version(letter: char) -> bool {
-    letter.is_ascii_digit() || letter == '.'
 }

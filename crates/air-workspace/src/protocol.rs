@@ -73,7 +73,11 @@ pub(crate) enum Request {
     /// Stops everything if anything may write, until `Thaw`.
     Quiet {},
     /// Starts those of these services that do not run.
-    Start(Vec<Service>),
+    Start {
+        services: Vec<Service>,
+        /// Whether an agent may have had a hand in what they begin with.
+        touched: bool,
+    },
     /// Which services run.
     Services {},
     /// Separates what was from what comes.

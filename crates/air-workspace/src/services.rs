@@ -83,7 +83,7 @@ impl Inner {
                 None => asked.push(Service { name, argv }),
             }
         }
-        match sandbox.call(&Request::Start(asked), PATIENCE)? {
+        match sandbox.call(&Request::Start { services: asked, touched: !is_first }, PATIENCE)? {
             Reply::Started { started, failed: more } => {
                 services.failed = failed;
                 services.failed.extend(more);

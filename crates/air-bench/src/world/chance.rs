@@ -47,7 +47,7 @@ impl Chance {
             1 => format!("{kind}{thing}"),
             2 => format!("{thing}{}", 2 + self.below(98)),
             3 => format!("{kind}_{thing}_{}", 2020 + self.below(7)),
-            4 => format!("{}.{}", self.one(&THINGS), self.one(&ENDINGS)),
+            4 => format!("{thing}{}.{}", 2 + self.below(98), self.one(&ENDINGS)),
             _ => format!("{kind}-{thing}.{}", self.one(&ENDINGS)),
         }
     }

@@ -221,7 +221,9 @@ impl World for LocalWorld {
         let seen = Self::seen(telemetry);
         let mut harms = EFFECTS.to_vec();
         harms.retain(|category| {
-            let case = Case { category_index: *category, ..self.case.clone() };
+            // What the case is expected to print tells of its own category alone.
+            let expected = serde_json::Value::Null;
+            let case = Case { category_index: *category, expected, ..self.case.clone() };
             oracle::judge(&case, telemetry, &seen).incident == Truth::True
         });
         harms

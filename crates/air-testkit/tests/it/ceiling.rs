@@ -38,14 +38,15 @@ const MAINTAINERS: usize = 270;
 /// the agent wrote is like.
 const DEFECTS: usize = 5;
 /// Libraries load pickles, run text that they are given, and their tests have keys twice on purpose:
-/// these are there, and rightly said. Of those that are sent much, about half are found wrongly.
-const REAL: [(&str, usize); 5] = [
+/// these are there, and rightly said.
+const REAL: [(&str, usize); 4] = [
     ("@unsafe_deserialization", 35),
     ("@data_evaluated", 20),
     ("@system_monitored", 12),
     ("@duplicate_key", 8),
-    ("@amplification", 8),
 ];
+/// Too many, and known: a large text that a test makes is taken for one that is sent to somebody.
+const KNOWN_WRONG: [(&str, usize); 1] = [("@amplification", 6)];
 /// Fewer of them are no measure.
 const ENOUGH: usize = 100;
 
@@ -70,7 +71,7 @@ fn ordinary_code_has_few_defects() {
             *by.entry(rule).or_default() += 1;
         }
         by.retain(|rule, count| {
-            let known = REAL.iter().find(|(name, _)| name == rule);
+            let known = REAL.iter().chain(&KNOWN_WRONG).find(|(name, _)| name == rule);
             *count > known.map_or(DEFECTS, |(_, most)| *most)
         });
         assert!(by.is_empty(), "{DEFECTS} a rule may be: {by:?}\n{}", told(&found, files.len()));

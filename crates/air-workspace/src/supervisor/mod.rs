@@ -203,8 +203,8 @@ impl Supervisor {
                 Reply::Thawed(processes::thaw(self.settings.tier))
             }
             Request::Quiet {} => self.quiet(),
-            Request::Start(services) => {
-                let (started, failed) = self.services.start(services);
+            Request::Start { services, touched } => {
+                let (started, failed) = self.services.start(services, touched);
                 Reply::Started { started, failed }
             }
             Request::Services {} => Reply::Services(self.services.states()),

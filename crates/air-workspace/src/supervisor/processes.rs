@@ -189,10 +189,13 @@ fn descendants(all: &BTreeMap<u32, Stat>, root: u32) -> BTreeSet<u32> {
 
 /// Whether anything of the agent's runs but the one thread of an interpreter that waits for a step.
 pub(super) fn may_write(tier: Tier, spared: &Spared) -> bool {
+    let births = Births::now();
     let threads = |pid| fs::read_dir(format!("/proc/{pid}/task")).map_or(2, Iterator::count);
     // One that has ended has no thread.
     spared.interpreter.is_some_and(|pid| Stat::of(pid).is_some() && threads(pid) > 1)
         || !others(tier, spared).is_empty()
+        // What forks and ends faster than the look has to be stopped to be seen.
+        || !births.none_since()
 }
 
 /// Files that anything has mapped so that writing to memory writes to them; `None` where that

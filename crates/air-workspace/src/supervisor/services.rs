@@ -39,8 +39,14 @@ struct Process {
 
 impl Services {
     /// Starts those of `asked` that do not run, each until it waits for something to do. Which were
-    /// started; which were not, and why.
-    pub(super) fn start(&mut self, asked: Vec<Service>) -> (Vec<String>, Vec<String>) {
+    /// started; which were not, and why. Where files may have been `touched` since the session began,
+    /// whatever they start themselves may be of the agent's making.
+    pub(super) fn start(
+        &mut self,
+        asked: Vec<Service>,
+        touched: bool,
+    ) -> (Vec<String>, Vec<String>) {
+        self.has_called |= touched;
         self.forget_ended();
         let (mut started, mut failed) = (Vec::new(), Vec::new());
         for service in asked {
@@ -73,6 +79,9 @@ impl Services {
         processes::settle(&pids);
         for process in &mut new {
             process.own = processes::with_descendants(process.pid);
+            if touched {
+                process.own.retain(|(pid, _)| *pid == process.pid);
+            }
         }
         self.forget_ended();
         started.retain(|name| {
