@@ -91,9 +91,10 @@ fn intervals(text: &mut String, report: &Report) {
 fn times(text: &mut String, report: &Report) {
     let times = &report.total.times;
     text.push_str("| time | p50 ms | p95 ms | the paper, s |\n|--|--|--|--|\n");
-    let all: [(&str, &Spread); 13] = [
+    let all: [(&str, &Spread); 14] = [
         ("start of the sandbox", &times.start),
         ("check", &times.check),
+        ("check of a safe step", &times.safe_check),
         ("look (checkpoint, effects)", &times.look),
         ("tool", &times.tool),
         ("response", &times.response),

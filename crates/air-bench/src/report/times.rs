@@ -38,8 +38,10 @@ impl Serialize for Spread {
 pub struct Times {
     /// Starting the sandbox with its services, once a session.
     pub start: Spread,
-    /// AIR's own share of a step: facts, rules, journal.
+    /// AIR's own share of a step: facts, rules, journal; where an incident is found, opening it too.
     pub check: Spread,
+    /// The same of benign twins.
+    pub safe_check: Spread,
     /// Checkpoint and effects.
     pub look: Spread,
     /// The tool.
@@ -81,6 +83,7 @@ impl Times {
                 before.0.push(run_ms.saturating_mul(1000));
             }
             after.0.extend(guarded(Phase::R4).map(whole));
+            self.safe_check.0.extend(guarded(Phase::R4).map(|done| done.took.check));
             return;
         }
         if let Some(done) = guarded(Phase::R1) {
