@@ -27,6 +27,9 @@ pub enum BenchError {
     /// A file cannot be written.
     #[error("`{0}`: {1}")]
     Io(String, std::io::Error),
+    /// The data has no such case.
+    #[error("no case is selected")]
+    NothingSelected,
     /// Something else.
     #[error("{0}")]
     Failed(String),
@@ -65,7 +68,7 @@ pub fn run(
         }
     };
     if cases.is_empty() && benign.is_empty() {
-        return Err(BenchError::Failed("no case is selected".to_owned()));
+        return Err(BenchError::NothingSelected);
     }
     fs::create_dir_all(&options.out)
         .map_err(|error| BenchError::Io(options.out.display().to_string(), error))?;

@@ -47,7 +47,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// The rows are those of another run.
-    #[error("`{}` was made with other {what}; name another directory with `--out`", path.display())]
+    #[error("`{}` was made with other {what}", path.display())]
     Other {
         /// The file.
         path: PathBuf,
@@ -55,7 +55,7 @@ pub enum StoreError {
         what: &'static str,
     },
     /// A line in the middle is damaged.
-    #[error("{}:{line}: {why}; name another directory with `--out`", path.display())]
+    #[error("{}:{line}: {why}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,

@@ -22,13 +22,24 @@ use crate::{
     sandbox::Sandbox,
     stage::Stage,
     variables::carried,
-    workspace::{Inner, Running, failed, unexpected},
+    workspace::{Inner, LocalWorkspace, Running, failed, unexpected},
 };
 
 const DEVICES: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"];
 /// The supervisor itself has pipes of many.
 const LEAST_FILES: u32 = 256;
 const RANDOM: [&str; 2] = ["/dev/random", "/dev/urandom"];
+
+impl LocalWorkspace {
+    /// Starts the sandbox and the services in it, which the first call would do otherwise.
+    ///
+    /// # Errors
+    ///
+    /// If it does not start; no call will.
+    pub fn start(&self) -> Result<(), WorkspaceError> {
+        self.inner().warm_up()
+    }
+}
 
 impl Inner {
     /// Runs a program in the sandbox.

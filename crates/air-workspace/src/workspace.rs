@@ -170,15 +170,6 @@ impl LocalWorkspace {
         alive.filter(|_| self.inner.tier == Tier::T3)?.first_process()
     }
 
-    /// Starts the sandbox and the services in it, which the first call would do otherwise.
-    ///
-    /// # Errors
-    ///
-    /// If it does not start; no call will.
-    pub fn start(&self) -> Result<(), WorkspaceError> {
-        self.inner.warm_up()
-    }
-
     pub(crate) fn inner(&self) -> Arc<Inner> {
         Arc::clone(&self.inner)
     }

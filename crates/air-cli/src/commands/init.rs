@@ -15,10 +15,8 @@ pub const CODE_RULES: &str = include_str!("../../../../rules/code.air");
 /// One rule for each class of attacks.
 pub const ATTACK_RULES: &str = include_str!("../../../../rules/attacks.air");
 const SETTINGS: &str = include_str!("../../assets/air.toml");
-const SCRIPT: (&str, &str) = ("scripts/leave-process.toml", STARTER_SCRIPT);
-/// What to do next.
-const NEXT: [&str; 3] =
-    ["airctl check", "airctl run --script scripts/leave-process.toml", "airctl incidents"];
+/// A script whose last step never runs under the rules of the other packs.
+const ACCOUNTS: &str = include_str!("../../assets/copy-accounts.toml");
 
 /// Start a rule set in this directory
 #[derive(Debug, Clone, clap::Args)]
@@ -40,6 +38,20 @@ enum Pack {
 }
 
 impl Pack {
+    /// What shows the rules at work, and how it is run.
+    fn script(self) -> ((&'static str, &'static str), &'static str) {
+        match self {
+            Self::Starter => (
+                ("scripts/leave-process.toml", STARTER_SCRIPT),
+                "airctl run --script scripts/leave-process.toml",
+            ),
+            Self::Attacks | Self::Code => (
+                ("scripts/copy-accounts.toml", ACCOUNTS),
+                "airctl run --script scripts/copy-accounts.toml",
+            ),
+        }
+    }
+
     fn file(self) -> (&'static str, &'static str) {
         match self {
             Self::Starter => ("rules/starter.air", STARTER_RULES),
@@ -54,7 +66,7 @@ impl Pack {
 struct Document {
     version: u32,
     created: Vec<&'static str>,
-    next: [&'static str; NEXT.len()],
+    next: [&'static str; 3],
 }
 
 /// Writes the files, all of them or, where one is there already, none.
@@ -64,7 +76,9 @@ struct Document {
 /// If a file is there already or cannot be written.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     let mut files = vec![("air.toml", SETTINGS)];
-    for file in args.pack.iter().map(|pack| pack.file()).chain([SCRIPT]) {
+    let (script, run) = args.pack.first().copied().unwrap_or(Pack::Starter).script();
+    let next = ["airctl check", run, "airctl incidents"];
+    for file in args.pack.iter().map(|pack| pack.file()).chain([script]) {
         if !files.contains(&file) {
             files.push(file);
         }
@@ -82,13 +96,13 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     }
     let created: Vec<&'static str> = files.iter().map(|(name, _)| *name).collect();
     match context.format {
-        Format::Json => context.json(&Document { version: 1, created, next: NEXT })?,
+        Format::Json => context.json(&Document { version: 1, created, next })?,
         Format::Human => {
             for name in &created {
                 writeln!(context.streams.out, "created {name}")?;
             }
             writeln!(context.streams.out, "\nnext:")?;
-            for command in NEXT {
+            for command in next {
                 writeln!(context.streams.out, "  {command}")?;
             }
         }

@@ -17,6 +17,7 @@ mod processes;
 mod ready;
 mod services;
 mod started;
+mod stat;
 
 use std::{
     ffi::OsString,

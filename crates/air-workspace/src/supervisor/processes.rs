@@ -12,7 +12,10 @@ use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, kill_process_group, setpriority_process, waitpid,
 };
 
-use super::births::Births;
+use super::{
+    births::Births,
+    stat::{self, Stat},
+};
 use crate::{escape::escape, protocol::Process};
 
 /// How long those that are left are stopped or ended again before giving up: a fork may escape one
@@ -31,57 +34,6 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// One process and no later one with its pid: by the kernel's time of its start.
 pub(super) type Known = (u32, u64);
-
-/// What the kernel says of one process.
-#[derive(Debug, Clone, Copy)]
-struct Stat {
-    state: char,
-    parent: u32,
-    started: u64,
-}
-
-impl Stat {
-    fn of(pid: u32) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name is in parentheses and may contain anything, a parenthesis too.
-        let (_, rest) = stat.rsplit_once(") ")?;
-        let mut fields = rest.split(' ');
-        let state = fields.next()?.chars().next()?;
-        let parent = fields.next()?.parse().ok()?;
-        let threads: u32 = fields.nth(15)?.parse().ok()?;
-        let started = fields.nth(1)?.parse().ok()?;
-        let state = if state == 'Z' && threads > 1 { state_of_threads(pid) } else { state };
-        Some(Self { state, parent, started })
-    }
-
-    fn has_ended(self) -> bool {
-        matches!(self.state, 'Z' | 'X' | 'x')
-    }
-
-    /// Whether it runs no code of its own before it is continued. One that the kernel is busy for
-    /// may still be in the midst of a write.
-    fn is_still(self, busy_too: bool) -> bool {
-        self.has_ended() || matches!(self.state, 'T' | 't') || busy_too && self.state == 'D'
-    }
-}
-
-/// The state of a process whose first thread has ended and others have not: of the one that is the
-/// farthest from still.
-fn state_of_threads(pid: u32) -> char {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return 'Z' };
-    let states = threads.flatten().filter_map(|thread| {
-        let stat = fs::read_to_string(thread.path().join("stat")).ok()?;
-        stat.rsplit_once(") ")?.1.chars().next()
-    });
-    states
-        .max_by_key(|state| match state {
-            'Z' | 'X' | 'x' => 0,
-            'T' | 't' => 1,
-            'D' => 2,
-            _ => 3,
-        })
-        .unwrap_or('Z')
-}
 
 /// What is not counted as left running.
 #[derive(Debug, Clone, Default)]
@@ -142,10 +94,7 @@ pub(super) fn alive(tier: Tier) -> BTreeSet<u32> {
 }
 
 fn found(tier: Tier) -> BTreeMap<u32, Stat> {
-    let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let stats = pids.filter_map(|pid| Some((pid, Stat::of(pid)?)));
-    let mut all: BTreeMap<u32, Stat> = stats.filter(|(_, stat)| !stat.has_ended()).collect();
+    let mut all = stat::all(stat::pids(), Stat::read, tier == Tier::T3);
     let me = std::process::id();
     match tier {
         // The pid namespace holds nothing else.

@@ -18,6 +18,7 @@ use air_bench::{
     row::Phase,
     runner::Progress,
     select::Selection,
+    store::StoreError,
     world::{Maker, Probe, WorldError, local::LocalMaker},
 };
 use air_core::rule::Rule;
@@ -235,6 +236,13 @@ fn failed(error: &BenchError) -> CliError {
             "nothing is run without a sandbox; `airctl bench code --doctor` says what is missing"
         }
         BenchError::World(_) => "`--data` names the folder that holds the fixture and the cases",
+        BenchError::NothingSelected => {
+            "`--case`, `--cats`, `--lang` and `--sample` together leave none; the cases are those of \
+             the data's `dev.jsonl` or its like, and a twin is none"
+        }
+        BenchError::Store(StoreError::Damaged { .. }) => {
+            "delete that line, and what it told is done again; or `--out` names another directory"
+        }
         _ => "`--out` names another directory",
     };
     CliError::Usage { what: error.to_string(), hint: hint.to_owned() }

@@ -6,7 +6,7 @@
 pub(super) const NAMES: &[&str] = &[
     // What programs everywhere call their files, users, inputs and replies.
     "filename", "filenames", "filepath", "ipaddress", "userinput", "username", "targetdirectory", "exitcode", "httpcode",
-    "contenttype", "examplecom", "creditscore", "licensekey", "copyfile",
+    "contenttype", "examplecom", "creditscore", "licensekey", "copyfile", "remotecommand",
     // Functions of libraries: `socket`, `paramiko`, `multiprocessing`, `watchdog`; a command of `curl`.
     "createconnection", "execcommand", "recvbytes", "onanyevent", "uploadfile",
     // Names of weaknesses and kinds of harm, and tools of agents.
@@ -35,6 +35,9 @@ const WORDS: &[&str] = &[
     "osenviron", "osgetlogin", "ospathgetmtime", "osurandom", "parsestring", "platform", "pow", "property",
     "proxy", "quote", "randomrandom", "reversed", "startswith", "state", "sysexit", "translate", "unquote",
     "zeros",
+    // Plain English of what plans announce, and the modules that load what can run code.
+    "cryptographic", "expand", "introduce", "jsonpickle", "marshal", "multiply", "overrides", "parser", "queue",
+    "refuse", "urlencoded",
     // Tools of agents and words of AIR's own.
     "deletefile", "limit", "own", "readfile", "remoteshell", "unsafedeserialization", "upload",
     // Attributes that law protects, and their values: sex, race, colour, ethnic or social origin, language, religion
