@@ -1,0 +1,1 @@
+//! The agents that AIR ships: loops that plan, call a tool and observe.
