@@ -17,7 +17,7 @@ use air_core::{
 
 use crate::{
     Ports,
-    decide::judge,
+    decide::{inquiry, judge},
     eradicate,
     facts::{History, Scene},
     repair,
@@ -328,17 +328,14 @@ impl Case {
             proof.push("no rule holds on the mended program, which was run".to_owned());
         }
         let mut facts = scene.facts();
+        let mut open = Vec::new();
         for rule in self.rules.iter().filter(|rule| is_restorable(rule)) {
             let RuleKind::Incident { verify, .. } = &rule.kind else { continue };
             let (condition, negated) = match (verify, rule.decision.sufficient()) {
                 (Some(verify), _) => (verify, false),
                 (None, Some(condition)) => (condition, true),
                 (None, None) => {
-                    let all: Roots = Root::ALL.into_iter().collect();
-                    supply(scene, &mut facts, all).await;
-                    let verdict = judge(scene.ports, QuestionKind::Restored, rule, &facts).await;
-                    proof.push(verdict.rationale);
-                    outcome = outcome.and(verdict.outcome);
+                    open.push(Arc::clone(rule));
                     continue;
                 }
             };
@@ -354,7 +351,19 @@ impl Case {
                 _ => format!("`verify` of @{}: {}", rule.name, condition.source()),
             });
         }
-        Verdict::by_condition(outcome, proof.join("; "))
+        if open.is_empty() {
+            return Verdict::by_condition(outcome, proof.join("; "));
+        }
+        let inquiry = inquiry(scene, QuestionKind::Restored, open, &mut facts, None).await;
+        let (mut confidence, mut by, mut quotes) = (1.0_f64, String::new(), Vec::new());
+        for verdict in judge(scene.ports, inquiry).await {
+            outcome = outcome.and(verdict.outcome);
+            confidence = confidence.min(verdict.confidence);
+            proof.push(air_core::redact::redact(&verdict.rationale));
+            quotes.extend(verdict.quotes.iter().map(|quote| air_core::redact::redact(quote)));
+            by = verdict.judge;
+        }
+        Verdict { outcome, confidence, rationale: proof.join("; "), judge: by, quotes }
     }
 }
 

@@ -173,6 +173,9 @@ impl Stage {
             ids: Arc::<Counting>::clone(&counting),
             inspector: None,
             judge: None,
+            background: None,
+            responder: None,
+            spendings: None,
             repairer: None,
             synthesizer: Some(Arc::new(synthesizer)),
         };

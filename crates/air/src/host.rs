@@ -149,7 +149,7 @@ impl Host {
             Err(error) => {
                 let seen = !matches!(error, ToolError::Lost(_));
                 let error = Some(error.to_string());
-                (Observation { content: String::new(), error, duration_ms: 0 }, seen)
+                (Observation { error, ..Observation::default() }, seen)
             }
         };
         let returned = Instant::now();

@@ -284,6 +284,9 @@ impl Air {
             ids: Arc::new(RandomIds),
             inspector: None,
             judge: None,
+            background: None,
+            responder: None,
+            spendings: None,
             repairer: Some(repairer),
             synthesizer,
         };

@@ -26,6 +26,7 @@ fn version(version: u32, text: &str, mode: Mode) -> Guardrail {
         rule: None,
         wider: None,
         tried: None,
+        examples: Vec::new(),
         provenance: Provenance::Authored { by: "a person".into() },
         created_at: Timestamp(1),
     }
