@@ -253,6 +253,7 @@ impl Air {
             policy: self.settings.policy,
             enforce: self.settings.enforce,
             respond: self.settings.respond,
+            models: self.settings.models.clone(),
         }
     }
 
