@@ -118,13 +118,9 @@ pub fn play(air: &Air, script: &Script, context: &mut Context<'_>) -> Result<End
             }
             StepOutcome::Incident { observation, incident } => {
                 teller.ran(number, &step.tool, &observation)?;
-                teller.incident(&incident, 0)?;
-                let told = incident.revision();
-                if let Some(done) = block_on(host.idle())? {
-                    teller.incident(&done, told)?;
-                }
-                End::Incident { step: number, incident: incident.id().to_string() }
+                teller.whole_incident(&mut host, &incident)?
             }
+            StepOutcome::Overtaken { incident } => teller.whole_incident(&mut host, &incident)?,
         };
         block_on(host.end())?;
         teller.published(&host)?;
@@ -230,6 +226,16 @@ impl Teller<'_, '_> {
         Ok(())
     }
 
+    /// Tells an incident, has it worked on to its rest, and tells that.
+    fn whole_incident(&mut self, host: &mut Host, incident: &Incident) -> Result<End, CliError> {
+        self.incident(incident, 0)?;
+        if let Some(done) = block_on(host.idle())? {
+            self.incident(&done, incident.revision())?;
+        }
+        let step = usize::try_from(incident.detection().index).unwrap_or(usize::MAX);
+        Ok(End::Incident { step, incident: incident.id().to_string() })
+    }
+
     /// Tells what happened to an incident after its first `told` events.
     fn incident(&mut self, incident: &Incident, told: u64) -> Result<(), CliError> {
         let record = block_on(air::records::incident(self.air.journal(), incident.id()))?;
@@ -286,6 +292,13 @@ impl Teller<'_, '_> {
                     "look at it, then `airctl resume {id} --dismiss AS` or `--give-up WHY`"
                 );
                 self.stage("escalated", &format!("a person is needed: {failed}; {way}"))?;
+            }
+            IncidentEvent::AgentActed { tool, refused, .. } => match refused {
+                None => self.stage("response", &format!("the agent called `{tool}`"))?,
+                Some(why) => self.stage("refused", &format!("`{tool}`: {why}"))?,
+            },
+            IncidentEvent::AgentReported { summary, confidence, .. } => {
+                self.stage("reported", &format!("{summary} (confidence {confidence:.2})"))?;
             }
             IncidentEvent::OrderGiven { .. }
             | IncidentEvent::AgentAnswered

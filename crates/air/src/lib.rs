@@ -253,6 +253,7 @@ impl Air {
             policy: self.settings.policy,
             enforce: self.settings.enforce,
             respond: self.settings.respond,
+            models: self.settings.models.clone(),
         }
     }
 
@@ -284,6 +285,9 @@ impl Air {
             ids: Arc::new(RandomIds),
             inspector: None,
             judge: None,
+            background: None,
+            responder: None,
+            spendings: None,
             repairer: Some(repairer),
             synthesizer,
         };

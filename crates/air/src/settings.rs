@@ -7,6 +7,7 @@ use std::{
 };
 
 use air_core::{policy::FailPolicy, rule::Rule};
+use air_runtime::Models;
 use air_workspace::{Limits, Outside, Service, Shape};
 
 /// Everything about one workspace that a host decides.
@@ -34,6 +35,8 @@ pub struct Settings {
     pub enforce: bool,
     /// Whether incidents are responded to; otherwise they are found and learned from, no more.
     pub respond: bool,
+    /// How models take part, where there is one.
+    pub models: Models,
     /// What the workspace is to tools: a directory, or the whole root file system.
     pub shape: Shape,
     /// Variables of all calls, in the place of defaults of the same name.
@@ -64,6 +67,7 @@ impl Settings {
             learn: true,
             enforce: true,
             respond: true,
+            models: Models::default(),
             shape: Shape::Directory,
             environment: Vec::new(),
             binds: Vec::new(),
