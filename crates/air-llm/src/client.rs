@@ -20,14 +20,17 @@ use tokio::sync::Semaphore;
 
 use self::{breaker::Breaker, quirk::Quirks};
 use crate::{
-    key::{Key, KeyError},
+    key::{Key, KeyError, Keyring, find_key},
     ledger::{Admission, Ledger},
     model::{Call, Model, ModelError},
     price::{Price, Prices},
-    spec::ModelSpec,
+    spec::{Environment, ModelSpec, SpecError},
 };
 
-pub use self::limits::{Clock, Limits, Retry, SystemClock};
+pub use self::{
+    limits::{Clock, Limits, Retry, SystemClock},
+    runtime::Threads,
+};
 
 /// How a client behaves.
 #[derive(Debug, Clone)]
@@ -112,6 +115,23 @@ impl Client {
         let quirks = Mutex::default();
         let inner = Inner { spec, price, limits, retry, ledger, prices, clock, quirks, line };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// A client for the model that `name` names, with the key that the environment or the keyring holds.
+    ///
+    /// # Errors
+    ///
+    /// If the name is not understood, or there is no key that can be used.
+    pub fn connect(
+        name: &str,
+        base: Option<&str>,
+        environment: Environment<'_>,
+        keyring: &Keyring,
+        options: Options,
+    ) -> Result<Self, ClientError> {
+        let spec = ModelSpec::parse(name, base, environment)?;
+        let key = find_key(&spec, environment, keyring)?;
+        Self::new(spec, key, options)
     }
 
     /// Another model of the same provider, at the same address: they share connections, the key, the
@@ -243,7 +263,10 @@ impl Inner {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The key cannot be used there.
+    /// The model is not named so that it can be asked.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// There is no key, or it cannot be used there.
     #[error(transparent)]
     Key(#[from] KeyError),
     /// Nothing can be sent.

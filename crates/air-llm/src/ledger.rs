@@ -7,6 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use air_core::port::{Spending, Spendings};
 use air_wire::{Request, Usage};
 
 use crate::{
@@ -78,9 +79,9 @@ impl Tally {
 
 /// What calls took, by what they were for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spending(BTreeMap<Purpose, Tally>);
+pub struct Spent(BTreeMap<Purpose, Tally>);
 
-impl Spending {
+impl Spent {
     /// For one purpose.
     pub fn of(&self, purpose: Purpose) -> Tally {
         self.0.get(&purpose).copied().unwrap_or_default()
@@ -114,8 +115,8 @@ pub struct Ledger {
 
 #[derive(Debug, Default)]
 struct Books {
-    spent: Spending,
-    seen: Spending,
+    spent: Spent,
+    seen: Spent,
     /// The least that requests under way will take.
     reserved: Reserved,
 }
@@ -134,12 +135,12 @@ impl Ledger {
     }
 
     /// All that was spent.
-    pub fn spent(&self) -> Spending {
+    pub fn spent(&self) -> Spent {
         self.books().spent.clone()
     }
 
     /// What was spent since this was last asked.
-    pub fn take(&self) -> Spending {
+    pub fn take(&self) -> Spent {
         let mut books = self.books();
         let difference = books.spent.since(&books.seen);
         books.seen = books.spent.clone();
@@ -210,6 +211,25 @@ impl Ledger {
     fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Spendings for Ledger {
+    fn take(&self) -> Vec<Spending> {
+        let spending = |(purpose, tally): (Purpose, Tally)| Spending {
+            purpose: purpose.name().to_owned(),
+            calls: tally.calls,
+            input_tokens: tally.usage.input,
+            cached_tokens: tally.usage.cached,
+            output_tokens: tally.usage.output,
+            micro_usd: tally.cost(),
+        };
+        self.take().iter().map(spending).collect()
+    }
+}
+
+/// About how many tokens a request is, before anybody has counted: for telling costs in advance.
+pub fn likely_tokens(request: &Request) -> u64 {
+    Weight::of(request).likely
 }
 
 /// Millionths of a dollar, for people.

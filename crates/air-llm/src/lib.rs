@@ -13,9 +13,9 @@ mod price;
 mod spec;
 
 pub use cassette::{Cassette, CassetteError, Recorder, Replay, Tape};
-pub use client::{Client, ClientError, Clock, Limits, Options, Retry, SystemClock};
+pub use client::{Client, ClientError, Clock, Limits, Options, Retry, SystemClock, Threads};
 pub use key::{Key, KeyError, Keyring, find_key};
-pub use ledger::{Ledger, SpendLimit, Spending, Tally, dollars};
+pub use ledger::{Ledger, SpendLimit, Spent, Tally, dollars, likely_tokens};
 pub use model::{Call, Listener, Model, ModelError, Purpose};
 pub use price::{Price, Prices};
 pub use spec::{Environment, ModelSpec, PLAINTEXT, Provider, SpecError};

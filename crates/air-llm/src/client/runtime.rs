@@ -5,8 +5,10 @@ use std::{
     pin::Pin,
     sync::OnceLock,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
+use air_core::port::{Background, BoxFuture};
 use tokio::{runtime::Runtime, task::JoinHandle};
 
 use crate::model::ModelError;
@@ -28,6 +30,31 @@ pub(super) async fn run<T: Send + 'static>(
     match runtime() {
         Some(runtime) => Task(runtime.spawn(work)).await,
         None => Err(ModelError::Connection("no threads can be started".to_owned())),
+    }
+}
+
+/// The threads that models are asked on, for what goes on beside the agent.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Threads;
+
+impl Background for Threads {
+    fn run(&self, work: BoxFuture<'static, ()>) {
+        match runtime() {
+            Some(runtime) => drop(runtime.spawn(work)),
+            None => drop(std::thread::spawn(|| futures::executor::block_on(work))),
+        }
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let sleep = async move {
+                tokio::time::sleep(time).await;
+                Ok(())
+            };
+            if run(sleep).await.is_err() {
+                std::thread::sleep(time);
+            }
+        })
     }
 }
 

@@ -92,7 +92,8 @@ impl Inner {
     ) -> Result<Answer, Fault> {
         let limit = self.limits.answer_bytes;
         let mut body = Body::new(response, limit, self.limits.idle);
-        let mut decoder = StreamDecoder::new(self.spec.dialect);
+        let most = usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut decoder = StreamDecoder::new(self.spec.dialect).limit(most);
         let mut begun = false;
         // Whoever has heard a piece must not hear another beginning.
         let unread = |error, begun: bool| {

@@ -6,6 +6,7 @@
     reason = "a helper that fails is a test that fails"
 )]
 
+mod dialects;
 mod faults;
 mod names;
 mod quirks;
