@@ -3,6 +3,19 @@
 //! [`Model`] is one model behind one provider. A model decides nothing by itself: its answers are
 //! untrusted data of a fixed form, and whoever asked checks them.
 
+mod cassette;
+mod client;
+mod deltas;
+mod key;
+mod ledger;
 mod model;
+mod price;
+mod spec;
 
+pub use cassette::{Cassette, CassetteError, Recorder, Replay, Tape};
+pub use client::{Client, ClientError, Clock, Limits, Options, Retry, SystemClock, Threads};
+pub use key::{Key, KeyError, Keyring, find_key};
+pub use ledger::{Ledger, SpendLimit, Spent, Tally, dollars, likely_tokens};
 pub use model::{Call, Listener, Model, ModelError, Purpose};
+pub use price::{Price, Prices};
+pub use spec::{Environment, ModelSpec, PLAINTEXT, Provider, SpecError};
