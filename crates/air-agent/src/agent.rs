@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use air_core::{
-    port::{BoxFuture, ToolInfo},
+    port::ToolInfo,
     step::{Arguments, Observation},
 };
 use air_llm::{Call, Listener, Model, ModelError, Purpose};
@@ -16,17 +16,17 @@ use crate::{
 };
 
 /// What an agent acts through. AIR stands here.
-pub trait Environment: Send {
+pub trait Environment {
     /// The tools that it may use.
     fn tools(&self) -> Vec<ToolInfo>;
 
     /// One step: plan, tool, arguments. An error ends the task.
-    fn act<'a>(
-        &'a mut self,
-        plan: &'a str,
-        tool: &'a str,
+    fn act(
+        &mut self,
+        plan: &str,
+        tool: &str,
         arguments: Arguments,
-    ) -> BoxFuture<'a, Result<Acted, String>>;
+    ) -> impl Future<Output = Result<Acted, String>>;
 
     /// Hears what is said as it is said: so that it can be shown, and kept.
     fn heard(&mut self, _what: Heard<'_>) {}
@@ -128,6 +128,8 @@ pub struct Agent {
     pub instructions: Option<String>,
     /// Hears the model while it speaks.
     pub listener: Option<Listener>,
+    /// Texts made at random for this task: a recording does not tell requests apart by them.
+    pub nonces: Vec<String>,
 }
 
 impl std::fmt::Debug for Agent {
@@ -164,7 +166,15 @@ impl Agent {
     /// An agent of this style, with usual limits.
     pub fn new(model: Arc<dyn Model>, style: Style) -> Self {
         let limits = Limits::default();
-        Self { model, style, limits, purpose: Purpose::Agent, instructions: None, listener: None }
+        Self {
+            model,
+            style,
+            limits,
+            purpose: Purpose::Agent,
+            instructions: None,
+            listener: None,
+            nonces: Vec::new(),
+        }
     }
 
     /// Works until it answers, or something ends it. `conversation` begins with the task, and goes on
@@ -176,7 +186,7 @@ impl Agent {
     pub async fn work(
         &self,
         conversation: &mut Conversation,
-        environment: &mut dyn Environment,
+        environment: &mut impl Environment,
     ) -> Result<Ended, AgentError> {
         let mut pace = Pace::default();
         loop {
@@ -235,7 +245,7 @@ impl Agent {
         pace: &mut Pace,
         plan: &str,
         call: &ToolCall,
-        environment: &mut dyn Environment,
+        environment: &mut impl Environment,
     ) -> Result<Stepped, AgentError> {
         let told = |content| Stepped::Told { content, is_error: true };
         if pace.steps >= self.limits.steps {
@@ -286,7 +296,11 @@ impl Agent {
             stream: self.listener.is_some(),
             ..Request::default()
         };
-        let call = Call { listener: self.listener.clone(), ..Call::new(self.purpose, request) };
+        let call = Call {
+            listener: self.listener.clone(),
+            nonces: self.nonces.clone(),
+            ..Call::new(self.purpose, request)
+        };
         self.model.answer(call).await
     }
 

@@ -48,14 +48,16 @@ impl Responder for AgentResponder {
         hands: &'a mut dyn Hands,
     ) -> BoxFuture<'a, Result<Report, ResponderError>> {
         Box::pin(async move {
+            let mark = (self.mark)();
             let limits = Limits { steps: order.max_calls.saturating_add(1), ..Limits::default() };
             let agent = Agent {
                 purpose: Purpose::Response,
                 instructions: Some(prompts::RESPOND.to_owned()),
                 limits,
+                nonces: vec![mark.clone(), order.incident.to_string()],
                 ..Agent::new(Arc::clone(&self.model), Style::ReAct)
             };
-            let mut conversation = Conversation::begin(text(order, &(self.mark)()));
+            let mut conversation = Conversation::begin(text(order, &mark));
             let mut room = Room { hands, report: Mutex::default(), failed: None };
             let ended = agent.work(&mut conversation, &mut room).await;
             if let Some(report) = room.take() {
@@ -111,31 +113,24 @@ impl Environment for Room<'_> {
         tools
     }
 
-    fn act<'a>(
-        &'a mut self,
-        plan: &'a str,
-        tool: &'a str,
-        arguments: Arguments,
-    ) -> BoxFuture<'a, Result<Acted, String>> {
-        Box::pin(async move {
-            if tool == REPORT {
-                let Some(report) = report(&arguments) else {
-                    let error = Some("`report` takes a summary and a confidence".to_owned());
-                    return Ok(Acted::Seen(Observation { error, ..Observation::default() }));
-                };
-                *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
-                return Ok(Acted::Over("reported".to_owned()));
+    async fn act(&mut self, plan: &str, tool: &str, arguments: Arguments) -> Result<Acted, String> {
+        if tool == REPORT {
+            let Some(report) = report(&arguments) else {
+                let error = Some("`report` takes a summary and a confidence".to_owned());
+                return Ok(Acted::Seen(Observation { error, ..Observation::default() }));
+            };
+            *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
+            return Ok(Acted::Over("reported".to_owned()));
+        }
+        match self.hands.call(plan, tool, arguments).await {
+            Ok(seen) => Ok(Acted::Seen(seen)),
+            Err(HandsError::Limit(why)) => Ok(Acted::Refused(format!("{why}; report now"))),
+            Err(error) => {
+                let why = error.to_string();
+                self.failed = Some(error);
+                Ok(Acted::Over(why))
             }
-            match self.hands.call(plan, tool, arguments).await {
-                Ok(seen) => Ok(Acted::Seen(seen)),
-                Err(HandsError::Limit(why)) => Ok(Acted::Refused(format!("{why}; report now"))),
-                Err(error) => {
-                    let why = error.to_string();
-                    self.failed = Some(error);
-                    Ok(Acted::Over(why))
-                }
-            }
-        })
+        }
     }
 }
 

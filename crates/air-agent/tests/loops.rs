@@ -1,4 +1,5 @@
 //! What agents do with answers of all kinds, and with refusals and limits.
+#![expect(clippy::expect_used, reason = "a test that cannot go on ends")]
 
 use std::{
     collections::VecDeque,
@@ -7,18 +8,21 @@ use std::{
 
 use air_agent::{Acted, Agent, AgentResponder, Conversation, Ended, Environment, Limits, Style};
 use air_core::{
-    port::{BoxFuture, Hands, HandsError, Order, Responder as _, ResponderError, ToolInfo},
+    port::{BoxFuture, Hands, HandsError, Order, Report, Responder as _, ResponderError, ToolInfo},
     step::{Arguments, CompletedStep, Observation, ProposedStep, ToolCall as Called},
 };
 use air_llm::{Call, Model, ModelError, Purpose};
 use air_wire::{Answer, Message, Part, Request, Role, Stop, ToolCall};
 use futures::executor::block_on;
 
+/// What a model was asked, and what for.
+type Asked = Vec<(Purpose, Request)>;
+
 /// Answers in turn, and keeps what it was asked.
 #[derive(Debug)]
 struct Scripted {
     answers: Mutex<VecDeque<Answer>>,
-    asked: Mutex<Vec<(Purpose, Request)>>,
+    asked: Mutex<Asked>,
 }
 
 impl Scripted {
@@ -27,7 +31,7 @@ impl Scripted {
         Arc::new(Self { answers, asked: Mutex::default() })
     }
 
-    fn asked(&self) -> Vec<(Purpose, Request)> {
+    fn asked(&self) -> Asked {
         self.asked.lock().expect("whole").clone()
     }
 }
@@ -67,21 +71,15 @@ impl Environment for Room {
         ["bash", "python_repl"].map(ToolInfo::unknown).into()
     }
 
-    fn act<'a>(
-        &'a mut self,
-        plan: &'a str,
-        tool: &'a str,
-        arguments: Arguments,
-    ) -> BoxFuture<'a, Result<Acted, String>> {
+    async fn act(&mut self, plan: &str, tool: &str, arguments: Arguments) -> Result<Acted, String> {
         let text = arguments.values().filter_map(|it| it.as_str()).collect::<String>();
         self.acted.push((plan.into(), tool.into(), arguments));
         let content = format!("did {}", text.trim());
-        let acted = match text.trim() {
+        Ok(match text.trim() {
             "forbidden" => Acted::Refused("a guardrail holds".into()),
             "harm" => Acted::Over("incident i1".into()),
             _ => Acted::Seen(Observation { content, ..Observation::default() }),
-        };
-        Box::pin(std::future::ready(Ok(acted)))
+        })
     }
 }
 
@@ -275,7 +273,7 @@ fn order(remediate: &[&str]) -> Order {
 fn respond(
     told: &[&str],
     answers: impl IntoIterator<Item = Answer>,
-) -> (Result<air_core::port::Report, ResponderError>, Vec<String>, Vec<(Purpose, Request)>) {
+) -> (Result<Report, ResponderError>, Vec<String>, Asked) {
     let model = Scripted::new(answers);
     let responder = AgentResponder::new(model.clone(), || "m4rk".to_owned());
     let mut tools = Tools(Vec::new());
