@@ -11,7 +11,7 @@ mod send;
 use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use air_core::port::BoxFuture;
@@ -31,6 +31,9 @@ pub use self::{
     limits::{Clock, Limits, Retry, SystemClock},
     runtime::Threads,
 };
+
+/// A call that fails sooner for want of time says nothing of the provider.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How a client behaves.
 #[derive(Debug, Clone)]
@@ -213,7 +216,14 @@ impl Inner {
         let left = until.saturating_duration_since(self.clock.now());
         let tries = self.tries(&call, &mut admission, until);
         let result = tokio::time::timeout(left, tries).await;
-        let result = result.unwrap_or(Err(ModelError::Timeout(limit)));
+        let Ok(result) = result else {
+            let late = Err(ModelError::Timeout(limit));
+            // Whoever was in a hurry has not found out that the provider is gone.
+            if limit >= PATIENCE.min(self.limits.deadline) {
+                pass.settle(&late, self.clock.now());
+            }
+            return late;
+        };
         pass.settle(&result, self.clock.now());
         result
     }
@@ -231,8 +241,8 @@ impl Inner {
             admission.sent();
             let refused = match self.send(&call.request, &quirks, call.listener.as_ref()).await {
                 Ok(answer) => {
-                    admission.answered(&answer.usage);
-                    *known() = quirks;
+                    admission.answered(&answer);
+                    known().add(quirks);
                     return Ok(answer);
                 }
                 Err(refused) => refused,

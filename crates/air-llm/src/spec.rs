@@ -152,6 +152,21 @@ impl ModelSpec {
         self.base.as_str().trim_end_matches('/')
     }
 
+    /// Where a request with this path goes. A base URL may end in the version that the path begins with.
+    pub(crate) fn address(&self, path: &str) -> String {
+        let base = self.base();
+        let version = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+        let twice = base.rsplit_once('/').is_some_and(|(_, end)| end == version);
+        let base = if twice { base.trim_end_matches(version).trim_end_matches('/') } else { base };
+        format!("{base}{path}")
+    }
+
+    /// Whether a server of OpenAI's dialects is asked at its root, which is seldom right.
+    pub(crate) fn lacks_version(&self) -> bool {
+        let openai = matches!(self.dialect, Dialect::OpenAiChat | Dialect::OpenAiResponses);
+        openai && self.base.path() == "/"
+    }
+
     /// The host, for messages.
     pub fn host(&self) -> &str {
         self.base.host_str().unwrap_or_default()

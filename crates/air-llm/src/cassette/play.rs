@@ -157,7 +157,7 @@ impl Replay {
             }
         }
         if let (Some(admission), Ok(answer)) = (&mut admission, &result) {
-            admission.answered(&answer.usage);
+            admission.answered(answer);
         }
         result
     }

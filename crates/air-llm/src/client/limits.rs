@@ -14,7 +14,7 @@ pub struct Limits {
     pub deadline: Duration,
     /// Until a connection is made. Default 10 s.
     pub connect: Duration,
-    /// Between two pieces of an answer. Default 60 s.
+    /// Between two pieces of an answer: some models think for long. Default 120 s.
     pub idle: Duration,
     /// Longest answer, in bytes on the wire. Default 32 MB.
     pub answer_bytes: u64,
@@ -31,7 +31,7 @@ impl Default for Limits {
         Self {
             deadline: Duration::from_mins(2),
             connect: Duration::from_secs(10),
-            idle: Duration::from_mins(1),
+            idle: Duration::from_mins(2),
             answer_bytes: 32_000_000,
             concurrency: 8,
             failures: 5,

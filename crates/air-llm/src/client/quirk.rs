@@ -62,6 +62,12 @@ impl Quirks {
         Some(more)
     }
 
+    /// All of both.
+    pub(super) fn add(&mut self, other: Self) {
+        let new = other.0.into_iter().filter(|quirk| !self.0.contains(quirk)).collect::<Vec<_>>();
+        self.0.extend(new);
+    }
+
     /// The request without what is not understood.
     pub(super) fn soften(&self, request: &Request) -> Request {
         let mut request = request.clone();

@@ -37,7 +37,7 @@ impl Inner {
     ) -> Result<Answer, Refused> {
         let mut encoded = encode_request(self.spec.dialect, &quirks.soften(request));
         quirks.rewrite(&mut encoded.body);
-        let url = format!("{}{}", self.spec.base(), encoded.path);
+        let url = self.spec.address(&encoded.path);
         let mut post = self.line.http.post(url).body(encoded.body.to_string());
         post = post.header(CONTENT_TYPE, "application/json");
         for (name, value) in encoded.headers {
@@ -124,7 +124,10 @@ impl Inner {
         while let Ok(Some(chunk)) = body.next().await {
             bytes.extend_from_slice(chunk.as_ref());
         }
-        let said = decode_error(self.spec.dialect, status, &bytes);
+        let mut said = decode_error(self.spec.dialect, status, &bytes);
+        if status == 404 && self.spec.lacks_version() {
+            said.push_str("; does the base URL lack `/v1` at its end?");
+        }
         let raw = String::from_utf8_lossy(&bytes).into_owned();
         Fault::status(status, &headers, said, raw)
     }

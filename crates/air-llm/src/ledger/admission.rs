@@ -1,6 +1,6 @@
 //! One call that is being paid for.
 
-use air_wire::{Part, Request, Usage};
+use air_wire::{Answer, Part, Request, Usage};
 
 use super::{Ledger, Reserved};
 use crate::{model::Purpose, price::Price};
@@ -16,18 +16,25 @@ pub(crate) struct Weight {
 
 impl Weight {
     pub(crate) fn of(request: &Request) -> Self {
-        let messages =
-            request.messages.iter().flat_map(|message| &message.parts).map(|part| match part {
-                Part::Text(text) => text.len(),
-                Part::ToolCall(call) => call.arguments.len(),
-                Part::ToolResult { content, .. } => content.len(),
-                Part::Image { .. } | Part::Opaque { .. } => 0,
-            });
+        let messages = request.messages.iter().map(|message| bytes(&message.parts));
         let tools = request.tools.iter().map(|tool| tool.description.len());
-        let bytes = request.system.len() + messages.chain(tools).sum::<usize>();
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        Self { certain: bytes / 16, likely: bytes.div_ceil(4) }
+        let all = request.system.len() + messages.chain(tools).sum::<usize>();
+        Self { certain: tokens(all, 16), likely: tokens(all, 4) }
     }
+}
+
+fn bytes(parts: &[Part]) -> usize {
+    let lengths = parts.iter().map(|part| match part {
+        Part::Text(text) => text.len(),
+        Part::ToolCall(call) => call.arguments.len(),
+        Part::ToolResult { content, .. } => content.len(),
+        Part::Image { .. } | Part::Opaque { .. } => 0,
+    });
+    lengths.sum()
+}
+
+fn tokens(bytes: usize, of_one: usize) -> u64 {
+    u64::try_from(bytes / of_one).unwrap_or(u64::MAX)
 }
 
 /// Settles one call: also where it is dropped half way.
@@ -71,10 +78,14 @@ impl Admission {
     }
 
     /// It is answered.
-    pub(crate) fn answered(&mut self, usage: &Usage) {
+    pub(crate) fn answered(&mut self, answer: &Answer) {
         self.open = false;
-        let told = usage.input > 0 || usage.output > 0;
-        let usage = if told { *usage } else { self.estimate() };
+        let told = answer.usage.input > 0 || answer.usage.output > 0;
+        let usage = if told {
+            answer.usage
+        } else {
+            Usage { output: tokens(bytes(&answer.parts), 4), ..self.estimate() }
+        };
         self.charge(&usage, u64::from(!told), 1);
     }
 

@@ -148,6 +148,25 @@ fn errors_of_every_dialect_are_told() {
     }
 }
 
+#[test]
+fn a_version_in_the_base_url_is_not_said_twice() {
+    for (name, base, path) in [
+        ("anthropic:m", "", "/v1/messages"),
+        ("anthropic:m", "/v1", "/v1/messages"),
+        ("anthropic:m", "/proxy/v1/", "/proxy/v1/messages"),
+        ("gemini:m", "/v1beta", "/v1beta/models/m:generateContent"),
+        ("openai:m", "/v1", "/v1/chat/completions"),
+        ("openai:m", "", "/chat/completions"),
+    ] {
+        let server = Server::start(|_, _| Reply::Whole(404, "", String::new()));
+        let client = client(&format!("{}{base}", server.base), name);
+        let error = ask(&client, false).0.unwrap_err().to_string();
+        let line = server.seen()[0].head.lines().next().unwrap().to_owned();
+        assert_eq!(line, format!("POST {path} HTTP/1.1"), "{name} {base}");
+        assert_eq!(error.contains("lack `/v1`"), name == "openai:m" && base.is_empty(), "{error}");
+    }
+}
+
 /// An error in the place of an answer, after status 200.
 #[test]
 fn an_error_that_comes_as_an_answer_is_an_error() {

@@ -140,6 +140,24 @@ fn a_server_that_never_answers_ends_with_the_deadline() {
 }
 
 #[test]
+fn impatience_is_no_fault_of_the_provider() {
+    let server =
+        Server::start(
+            |_, seen| {
+                if seen.body.contains("hurry") { Reply::Silence } else { said("yes") }
+            },
+        );
+    let limits = Limits { failures: 1, ..Limits::default() };
+    let client = client(&server, Options { limits, ..Options::default() });
+    for _ in 0..3 {
+        let mut call = call("hurry");
+        call.deadline = Some(Duration::from_millis(20));
+        block_on(client.answer(call)).unwrap_err();
+    }
+    ask(&client, "well?").unwrap();
+}
+
+#[test]
 fn what_is_no_answer_is_malformed_and_asked_once() {
     let cut = chat("yes").len() - 20;
     let table = [

@@ -115,7 +115,7 @@ fn what_nobody_counted_is_estimated() {
         0 => Reply::Whole(
             200,
             "",
-            crate::server::chat("yes").replace("1000", "0").replace("100,", "0,"),
+            crate::server::chat("yes!").replace("1000", "0").replace("100,", "0,"),
         ),
         _ => Reply::Whole(200, "", "nonsense".to_owned()),
     });
@@ -124,5 +124,5 @@ fn what_nobody_counted_is_estimated() {
     ask(&client, &"x".repeat(4000)).unwrap_err();
     let total = client.ledger().spent().total();
     assert_eq!((total.calls, total.answered, total.estimated), (2, 1, 2));
-    assert_eq!((total.usage.input, total.cost()), (2000, Some(2000)));
+    assert_eq!((total.usage.input, total.usage.output, total.cost()), (2000, 1, Some(2010)));
 }
