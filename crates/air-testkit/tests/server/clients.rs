@@ -67,7 +67,12 @@ fn check(dialect: Dialect, stream: bool, server: &ModelServer) {
     assert_eq!((seen[0].images(), first.max_output_tokens), (1, Some(100)), "{dialect}");
     let called = &seen[1].request;
     assert_eq!(called.tools[0].description, "Looks.");
-    assert_eq!(called.tools[0].parameters.pointer("/properties/path/type"), Some(&json!("string")));
+    assert_eq!(
+        called.tools[0].parameters.pointer("/properties/path/type"),
+        Some(&json!("string")),
+        "{dialect}: {}",
+        seen[1].body
+    );
     assert_eq!(called.tool_choice, ToolChoice::Required, "{dialect}");
     let results: Vec<(&str, &str)> = seen[2]
         .request
