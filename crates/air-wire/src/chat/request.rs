@@ -4,7 +4,9 @@ use crate::{
     error::DecodeError,
     request::{Part, Request, Role, Schema, Tool, ToolCall, ToolChoice},
     turns::{Turns, merged},
-    value::{arguments, data_url, fields, flag, from_data_url, list, owned, text, texts, word},
+    value::{
+        arguments, data_url, fields, flag, from_data_url, list, owned, text, texts, valid, word,
+    },
 };
 
 pub(crate) fn encode(request: &Request) -> Value {
@@ -117,10 +119,9 @@ fn assistant(parts: &[&Part]) -> Option<Value> {
     for part in parts {
         match part {
             Part::Text(text) => said.push_str(text),
-            Part::ToolCall(ToolCall { id, name, arguments }) => {
-                let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
-                let function = json!({ "name": name, "arguments": arguments });
-                calls.push(json!({ "id": id, "type": "function", "function": function }));
+            Part::ToolCall(call) => {
+                let function = json!({ "name": call.name, "arguments": valid(call) });
+                calls.push(json!({ "id": call.id, "type": "function", "function": function }));
             }
             _ => {}
         }

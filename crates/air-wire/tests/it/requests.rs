@@ -157,6 +157,26 @@ fn signed_reasoning_goes_back_to_its_own_dialect_alone() {
 }
 
 #[test]
+fn arguments_that_are_no_object_do_not_go_back() {
+    for arguments in ["", " ", r#"{"path": "/et"#, "7", "{}"] {
+        let call = ToolCall { id: "c".into(), name: "look".into(), arguments: arguments.into() };
+        let message = Message { role: Role::Assistant, parts: vec![Part::ToolCall(call)] };
+        let request = Request { messages: vec![message], ..Request::default() };
+        for dialect in Dialect::ALL {
+            let encoded = encode_request(dialect, &request);
+            let read = decode_request(dialect, &encoded.path, &encoded.body);
+            let Ok(Request { messages, .. }) = read else {
+                // The smallest request names no model, which one dialect has in its path.
+                assert_eq!(dialect, Dialect::Gemini);
+                continue;
+            };
+            let [Part::ToolCall(sent)] = messages[0].parts.as_slice() else { panic!("one call") };
+            assert_eq!(sent.arguments, "{}", "{dialect}: {arguments}");
+        }
+    }
+}
+
+#[test]
 fn keys_stand_where_each_provider_looks_for_them() {
     let all = Dialect::ALL.map(|dialect| authorization(dialect, "k"));
     let expected = [
