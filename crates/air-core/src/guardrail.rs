@@ -24,6 +24,9 @@ pub struct Guardrail {
     /// On how much it was tried before it was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tried: Option<Tried>,
+    /// Plans and calls that it was learned from, redacted and bounded. Untrusted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
     /// Where this version came from.
     pub provenance: Provenance,
     /// When this version was made.

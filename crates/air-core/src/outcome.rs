@@ -70,12 +70,21 @@ pub struct Verdict {
     pub rationale: String,
     /// Who answered: `condition`, or a judge with its version.
     pub judge: String,
+    /// What a judge quotes from what it was shown. Redacted before it is journaled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotes: Vec<String>,
 }
 
 impl Verdict {
     /// A condition's verdict.
     pub fn by_condition(outcome: Outcome, rationale: impl Into<String>) -> Self {
-        Self { outcome, confidence: 1.0, rationale: rationale.into(), judge: "condition".into() }
+        Self {
+            outcome,
+            confidence: 1.0,
+            rationale: rationale.into(),
+            judge: "condition".into(),
+            quotes: Vec::new(),
+        }
     }
 }
 

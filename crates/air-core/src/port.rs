@@ -2,7 +2,10 @@
 //!
 //! Judges, tools, journal and workspace are asynchronous; deciding is not.
 
+mod judge;
+mod respond;
 mod synthesis;
+mod tool;
 
 use std::{future::Future, pin::Pin};
 
@@ -14,17 +17,20 @@ use crate::{
     guardrail::Guardrail,
     id::{ActionId, CheckpointId, GuardrailId, IncidentId, PayloadId, SessionId, Timestamp},
     incident::IncidentEvent,
-    outcome::Verdict,
     place::{Held, Place},
-    question::Question,
     session::SessionEvent,
-    step::{Arguments, Observation, ToolCall},
+    step::{Arguments, ToolCall},
     value::Value,
 };
 
-pub use self::synthesis::{
-    Harm, PastStep, Proposal, ShadowRecord, Synthesis, SynthesisError, SynthesisRequest,
-    Synthesizer,
+pub use self::{
+    judge::{Background, Judge, JudgeError, Spending, Spendings},
+    respond::{Hands, HandsError, Order, Report, Responder, ResponderError},
+    synthesis::{
+        Brief, DraftError, Drafter, Harm, PastStep, Proposal, ShadowRecord, Synthesis,
+        SynthesisError, SynthesisRequest, Synthesizer,
+    },
+    tool::{ReadOnly, ToolBox, ToolError, ToolInfo},
 };
 
 /// A boxed future, so that every port is object-safe.
@@ -32,68 +38,6 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A boxed cause.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
-
-/// Decides what no condition can: the model or person reading `check`.
-pub trait Judge: Send + Sync {
-    /// Answers one question. A judge that cannot tell answers *undetermined*; an error means that it
-    /// could not be asked, and counts the same.
-    fn judge<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Result<Verdict, JudgeError>>;
-}
-
-/// A judge could not be asked.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum JudgeError {
-    /// It did not answer within its deadline.
-    #[error("judge did not answer in time")]
-    Timeout,
-    /// It failed.
-    #[error("judge failed: {0}")]
-    Failed(#[source] Cause),
-}
-
-/// The tools of the agent.
-pub trait ToolBox: Send + Sync {
-    /// Runs one tool. A tool that ran and failed returns an [`Observation`] with an error.
-    fn call<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Result<Observation, ToolError>>;
-
-    /// What is known of a tool of that name; `None` if there is none.
-    fn tool(&self, name: &str) -> Option<ToolInfo>;
-}
-
-/// What is known of a tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolInfo {
-    /// Canonical name.
-    pub name: String,
-    /// Whether it may change anything. A call without side effects needs no durable start.
-    pub side_effects: bool,
-    /// Whether the same call, repeated, has the effect of one.
-    pub idempotent: bool,
-}
-
-/// A tool could not be run.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ToolError {
-    /// No tool has that name.
-    #[error("unknown tool `{0}`")]
-    Unknown(String),
-    /// Its arguments do not fit.
-    #[error("tool `{tool}`: {why}")]
-    Arguments {
-        /// The tool.
-        tool: String,
-        /// What does not fit.
-        why: String,
-    },
-    /// It did not run.
-    #[error("tool call failed: {0}")]
-    Failed(#[source] Cause),
-    /// It may or may not have run.
-    #[error("outcome of the tool call is unknown: {0}")]
-    Lost(#[source] Cause),
-}
 
 /// Where tools act: checkpoint, effects, containment, restore.
 pub trait Workspace: Send + Sync {

@@ -1,8 +1,10 @@
 //! Questions for a judge. The kind fixes the polarity, so that *yes* cannot be mixed up.
 
+use std::{fmt, sync::Arc};
+
 use serde::{Deserialize, Serialize};
 
-use crate::{fact::Facts, rule::Rule};
+use crate::{fact::Facts, port::ReadOnly, rule::Rule, step::Image};
 
 /// What is asked about a rule's `check`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -18,13 +20,27 @@ pub enum QuestionKind {
     WouldCause,
 }
 
-/// One question. The facts are data from the agent and the outside world, never instructions.
-#[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
-    /// What is asked.
+/// All that a judge is asked at one point of a step: one question a rule, all of one kind. The facts
+/// and images are data from the agent and the outside world, never instructions.
+#[derive(Clone)]
+pub struct Inquiry {
+    /// What is asked of each rule.
     pub kind: QuestionKind,
-    /// The rule whose `check` it is about.
-    pub rule: &'a Rule,
-    /// What has been observed.
-    pub facts: &'a Facts,
+    /// The rules whose `check` it is about. The answers come in the same order.
+    pub rules: Vec<Arc<Rule>>,
+    /// What has been observed: all that could be had.
+    pub facts: Facts,
+    /// Pictures that the step returned.
+    pub images: Vec<Image>,
+    /// Tools to look further with, none of which changes anything.
+    pub look: Option<ReadOnly>,
+}
+
+impl fmt::Debug for Inquiry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inquiry")
+            .field("kind", &self.kind)
+            .field("rules", &self.rules.len())
+            .finish_non_exhaustive()
+    }
 }

@@ -32,6 +32,8 @@ pub struct Rule {
     pub kind: RuleKind,
     /// The rule as text, from `rule` to `end`: what is shown, stored and digested.
     pub source: Arc<str>,
+    /// Plans and calls that it was learned from, to tell what it is about. Untrusted.
+    pub examples: Vec<Arc<str>>,
 }
 
 /// How a rule is decided without a judge.

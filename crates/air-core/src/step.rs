@@ -1,5 +1,7 @@
 //! One ReAct step: the plan, the tool call, and what was observed.
 
+use std::{fmt, sync::Arc};
+
 use serde::{Deserialize, Serialize};
 
 use crate::id::{CallId, SessionId};
@@ -27,6 +29,24 @@ pub struct Observation {
     pub error: Option<String>,
     /// How long the call took, in milliseconds.
     pub duration_ms: u64,
+    /// Pictures (MCP `image` content), such as a screenshot. Untrusted as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+}
+
+/// A picture.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// Such as `image/png`.
+    pub media_type: String,
+    /// The file's bytes.
+    pub data: Arc<[u8]>,
+}
+
+impl fmt::Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Image({}, {} bytes)", self.media_type, self.data.len())
+    }
 }
 
 impl Observation {

@@ -33,7 +33,12 @@ pub fn observation(
     }
     let Some(why) = reason(effects, code, labels) else {
         let error = seen.error.as_deref().map(redact);
-        return Observation { content: redact(&seen.content), error, duration_ms };
+        return Observation {
+            content: redact(&seen.content),
+            error,
+            duration_ms,
+            images: Vec::new(),
+        };
     };
     let mut notice = "[output withheld".to_owned();
     for (at, rule) in rules.iter().enumerate() {
@@ -42,7 +47,7 @@ pub fn observation(
     }
     let _ = write!(notice, ": {}]", redact(&why));
     let error = seen.error.as_ref().map(|_| "the call failed; why is withheld".to_owned());
-    Observation { content: notice, error, duration_ms }
+    Observation { content: notice, error, duration_ms, images: Vec::new() }
 }
 
 /// Why the output must not go back, if so.
@@ -114,6 +119,7 @@ mod tests {
             content: "leak, password=hunter2".to_owned(),
             error: Some("leak as well".to_owned()),
             duration_ms: 3,
+            ..Observation::default()
         };
         observation(&seen, &["a".into(), "b".into()], &effects, &code, &Etc)
     }

@@ -143,6 +143,7 @@ impl<'c, 's> Clauses<'c, 's> {
             instead,
             kind,
             source: source.get(self.header.word.start..end)?.into(),
+            examples: Vec::new(),
         })
     }
 

@@ -1,13 +1,15 @@
 //! Decides one point of a step: supplies facts and answers until the core has what it needs.
 
+use std::sync::Arc;
+
 use air_core::{
     effects::Effects,
     evaluation::{Advance, Decided, Evaluation, Finding, FindingRecord, Point},
-    fact::Facts,
+    fact::{Facts, Root, Roots},
     id::PayloadId,
     outcome::{Outcome, Verdict},
-    port::JournalError,
-    question::{Question, QuestionKind},
+    port::{JournalError, ReadOnly},
+    question::{Inquiry, QuestionKind},
     rule::Rule,
 };
 
@@ -24,31 +26,73 @@ pub(crate) async fn decide<P: Point>(
         match evaluation.advance(facts) {
             Advance::Need(roots) => scene.supply(facts, roots, effects).await,
             Advance::Ask(questions) => {
-                for (at, rule) in questions {
-                    let verdict = judge(scene.ports, P::QUESTION, &rule, facts).await;
-                    evaluation.answer(at, verdict);
-                }
+                let (at, rules): (Vec<_>, Vec<_>) = questions.into_iter().unzip();
+                let inquiry = inquiry(scene, P::QUESTION, rules, facts, effects).await;
+                let verdicts = judge(scene.ports, inquiry).await;
+                at.into_iter()
+                    .zip(verdicts)
+                    .for_each(|(at, verdict)| evaluation.answer(at, verdict));
             }
             Advance::Decided(decided) => return decided,
         }
     }
 }
 
-/// Asks the judge. One that is absent or fails could not tell.
-pub(crate) async fn judge(
-    ports: &Ports,
+/// All that a judge is shown of a step: facts that no condition asked for are collected now.
+pub(crate) async fn inquiry(
+    scene: &Scene<'_>,
     kind: QuestionKind,
-    rule: &Rule,
-    facts: &Facts,
-) -> Verdict {
+    rules: Vec<Arc<Rule>>,
+    facts: &mut Facts,
+    effects: Option<&Effects>,
+) -> Inquiry {
+    let all: Roots = Root::ALL.into_iter().collect();
+    scene.supply(facts, all.without(facts.supplied()), effects).await;
+    Inquiry {
+        kind,
+        rules,
+        facts: facts.clone(),
+        images: scene.images(),
+        look: Some(ReadOnly::new(Arc::clone(&scene.ports.tools))),
+    }
+}
+
+/// Asks the judge: a verdict a rule, in order. One that is absent or fails could not tell.
+pub(crate) async fn judge(ports: &Ports, inquiry: Inquiry) -> Vec<Verdict> {
+    let wanted = inquiry.rules.len();
+    let answered = match &ports.judge {
+        Some(judge) => judge.judge(inquiry).await.map_err(|error| told(&error)),
+        None => Err("no judge is configured".into()),
+    };
+    verdicts(answered, wanted)
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn told(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let text = inner.to_string();
+        if !line.contains(&text) {
+            line = format!("{line}: {text}");
+        }
+        cause = inner.source();
+    }
+    air_core::redact::redact(&line)
+}
+
+/// As many verdicts as were asked for; what is missing could not be told.
+pub(crate) fn verdicts(answered: Result<Vec<Verdict>, String>, wanted: usize) -> Vec<Verdict> {
     let undetermined =
-        |why: String| Verdict::by_condition(Outcome::undetermined(why), "the judge did not answer");
-    match &ports.judge {
-        Some(judge) => match judge.judge(Question { kind, rule, facts }).await {
-            Ok(verdict) => verdict,
-            Err(error) => undetermined(error.to_string()),
-        },
-        None => undetermined("no judge is configured".into()),
+        |why: &str| Verdict::by_condition(Outcome::undetermined(why), "the judge did not answer");
+    match answered {
+        Ok(mut verdicts) if verdicts.len() <= wanted => {
+            let missing = "the judge did not answer this question";
+            verdicts.resize_with(wanted, || undetermined(missing));
+            verdicts
+        }
+        Ok(_) => vec![undetermined("the judge gave more answers than there are questions"); wanted],
+        Err(why) => vec![undetermined(&why); wanted],
     }
 }
 

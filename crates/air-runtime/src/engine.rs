@@ -78,7 +78,8 @@ pub async fn load_guardrails(
         match read(reader, &guardrail) {
             _ if guardrail.mode == Mode::Retired => {}
             Ok(rule) => {
-                loaded.entries.push(entry(rule, guardrail.mode));
+                let examples = guardrail.examples.iter().map(|it| it.as_str().into()).collect();
+                loaded.entries.push(entry(Rule { examples, ..rule }, guardrail.mode));
                 // A wider form is tried and does nothing; one that cannot be read is not missed.
                 let wider = guardrail.wider.filter(|_| guardrail.mode == Mode::Enforce);
                 let wider = wider.and_then(|text| reader.rule(&text).ok());
@@ -152,6 +153,7 @@ fn unreadable(id: &GuardrailId, text: &str, why: &str) -> Rule {
         instead: None,
         kind: RuleKind::Guardrail { hit: Hit::Block, from: None },
         source: text.into(),
+        examples: Vec::new(),
     }
 }
 

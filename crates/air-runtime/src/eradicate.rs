@@ -31,6 +31,10 @@ use crate::{
 const MOST_STEPS: usize = 1024;
 /// Sessions that are asked for what rules in shadow held on.
 const MOST_SESSIONS: usize = 256;
+/// Examples that a guardrail keeps, the last ones.
+const MOST_EXAMPLES: usize = 8;
+/// How much of each it keeps.
+const MOST_EXAMPLE_BYTES: usize = 2048;
 /// Earlier incidents of the same rule.
 const MOST_HARMS: usize = 16;
 
@@ -150,13 +154,35 @@ async fn synthesize(
     match synthesizer.synthesize(request).await {
         Ok(Synthesis::Covered { id, version }) => Input::Adopted(Adopted { id, version }),
         Ok(Synthesis::Proposed(proposal)) => {
-            adopt(ports, incident.id(), &rule.name, proposal).await
+            let earlier = existing.iter().find(|held| held.id == proposal.id);
+            let examples = examples(earlier, &step.proposed);
+            adopt(ports, incident.id(), &rule.name, proposal, examples).await
         }
         Err(error) => Input::SynthesisFailed(error.to_string()),
     }
 }
 
-async fn adopt(ports: &Ports, incident: &IncidentId, rule: &RuleName, proposal: Proposal) -> Input {
+/// What tells later what the guardrail is about: the last plans and calls that it answers.
+fn examples(earlier: Option<&Guardrail>, step: &ProposedStep) -> Vec<String> {
+    let arguments = step.call.arguments.values().filter_map(serde_json::Value::as_str);
+    let call = arguments.collect::<Vec<_>>().join("\n");
+    let mut example = air_core::redact::redact(&format!("{}\n{call}", step.plan));
+    example.truncate(example.floor_char_boundary(MOST_EXAMPLE_BYTES));
+    let mut all = earlier.map(|held| held.examples.clone()).unwrap_or_default();
+    if !all.contains(&example) {
+        all.push(example);
+    }
+    let extra = all.len().saturating_sub(MOST_EXAMPLES);
+    all.split_off(extra)
+}
+
+async fn adopt(
+    ports: &Ports,
+    incident: &IncidentId,
+    rule: &RuleName,
+    proposal: Proposal,
+    examples: Vec<String>,
+) -> Input {
     // What cannot be read back would stop every later session from starting.
     for text in std::iter::once(&proposal.text).chain(&proposal.wider) {
         if let Err(why) = ports.rules.rule(text) {
@@ -175,6 +201,7 @@ async fn adopt(ports: &Ports, incident: &IncidentId, rule: &RuleName, proposal: 
         rule: Some(rule.clone()),
         wider: proposal.wider,
         tried: Some(proposal.tried),
+        examples,
         provenance,
         created_at: ports.clock.now(),
     };

@@ -13,7 +13,7 @@ use air_core::{
     memory::Memory,
     place::{Held, Place, PlaceKind},
     port::{Surroundings, Workspace},
-    step::{CompletedStep, Observation, ProposedStep},
+    step::{CompletedStep, Image, Observation, ProposedStep},
     value::Value,
 };
 
@@ -69,6 +69,7 @@ impl History {
         if let Some(observation) = &mut observation {
             let cut = observation.content.floor_char_boundary(HISTORY_OUTPUT_BYTES);
             observation.content.truncate(cut);
+            observation.images.clear();
         }
         self.steps.push_back(Past { step: step.proposed.clone(), observation, effects });
         if self.steps.len() > HISTORY_STEPS {
@@ -190,6 +191,14 @@ impl Scene<'_> {
             Some((Some(observation), _)) => read(observation),
             Some((None, _)) => Value::unknown("the call's return was not seen"),
             None => Value::unknown("known only after the step"),
+        }
+    }
+
+    /// Pictures that the call returned.
+    pub(crate) fn images(&self) -> Vec<Image> {
+        match self.after {
+            Some((Some(seen), _)) => seen.images.clone(),
+            Some((None, _)) | None => Vec::new(),
         }
     }
 

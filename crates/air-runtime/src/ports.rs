@@ -5,8 +5,8 @@ use std::sync::Arc;
 use air_core::{
     fact::PathLabels,
     port::{
-        Clock, CodeReader, GuardrailStore, Ids, Inspector, Journal, Judge, Operator, Repairer,
-        RuleReader, Synthesizer, ToolBox, Workspace,
+        Background, Clock, CodeReader, GuardrailStore, Ids, Inspector, Journal, Judge, Operator,
+        Repairer, Responder, RuleReader, Spendings, Synthesizer, ToolBox, Workspace,
     },
 };
 
@@ -37,6 +37,12 @@ pub struct Ports {
     pub inspector: Option<Arc<dyn Inspector>>,
     /// Decides what no condition can.
     pub judge: Option<Arc<dyn Judge>>,
+    /// Where a judge works while the agent goes on. None: the agent waits for each verdict.
+    pub background: Option<Arc<dyn Background>>,
+    /// Follows `remediate`. None: AIR responds by itself.
+    pub responder: Option<Arc<dyn Responder>>,
+    /// Counts what models take.
+    pub spendings: Option<Arc<dyn Spendings>>,
     /// Mends programs. None: `repair` does nothing.
     pub repairer: Option<Arc<dyn Repairer>>,
     /// Derives guardrails. None: eradication is off.

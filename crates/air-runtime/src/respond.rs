@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use air_core::{
     effects::{Change, Effects},
+    engine::Engine,
     fact::{Facts, Root, Roots},
     id::IncidentId,
     incident::{Action, Directive, Exhibit, Incident, IncidentEvent, Input, Phase, PlannedAction},
@@ -17,10 +18,11 @@ use air_core::{
 
 use crate::{
     Ports,
-    decide::judge,
+    decide::{inquiry, judge},
     eradicate,
     facts::{History, Scene},
-    repair,
+    models::Models,
+    order, repair,
     session::RuntimeError,
 };
 
@@ -39,6 +41,8 @@ pub(crate) struct Context<'a> {
     pub(crate) task: &'a str,
     pub(crate) agent: &'a str,
     pub(crate) history: &'a History,
+    pub(crate) engine: &'a Engine,
+    pub(crate) models: &'a Models,
 }
 
 /// An incident with all that its journal refers to.
@@ -135,6 +139,9 @@ async fn perform(
         let program = (tool.as_str(), arguments, said.as_str());
         return repair::perform(ports, context, case, incident, program).await;
     }
+    if matches!(action, Action::Order { .. }) {
+        return order::perform(ports, context, case, incident, (id, action)).await;
+    }
     if *action != Action::Preserve {
         return Ok(Input::Finished(act(ports, incident, id, action).await));
     }
@@ -170,7 +177,7 @@ async fn act(
 ) -> Result<String, String> {
     let workspace = &*ports.workspace;
     let done = match action {
-        Action::Preserve | Action::Repair { .. } => {
+        Action::Preserve | Action::Repair { .. } | Action::Order { .. } => {
             return Err("this is done elsewhere".to_owned());
         }
         Action::Kill => workspace.kill().await,
@@ -328,17 +335,14 @@ impl Case {
             proof.push("no rule holds on the mended program, which was run".to_owned());
         }
         let mut facts = scene.facts();
+        let mut open = Vec::new();
         for rule in self.rules.iter().filter(|rule| is_restorable(rule)) {
             let RuleKind::Incident { verify, .. } = &rule.kind else { continue };
             let (condition, negated) = match (verify, rule.decision.sufficient()) {
                 (Some(verify), _) => (verify, false),
                 (None, Some(condition)) => (condition, true),
                 (None, None) => {
-                    let all: Roots = Root::ALL.into_iter().collect();
-                    supply(scene, &mut facts, all).await;
-                    let verdict = judge(scene.ports, QuestionKind::Restored, rule, &facts).await;
-                    proof.push(verdict.rationale);
-                    outcome = outcome.and(verdict.outcome);
+                    open.push(Arc::clone(rule));
                     continue;
                 }
             };
@@ -354,7 +358,19 @@ impl Case {
                 _ => format!("`verify` of @{}: {}", rule.name, condition.source()),
             });
         }
-        Verdict::by_condition(outcome, proof.join("; "))
+        if open.is_empty() {
+            return Verdict::by_condition(outcome, proof.join("; "));
+        }
+        let inquiry = inquiry(scene, QuestionKind::Restored, open, &mut facts, None).await;
+        let (mut confidence, mut by, mut quotes) = (1.0_f64, String::new(), Vec::new());
+        for verdict in judge(scene.ports, inquiry).await {
+            outcome = outcome.and(verdict.outcome);
+            confidence = confidence.min(verdict.confidence);
+            proof.push(air_core::redact::redact(&verdict.rationale));
+            quotes.extend(verdict.quotes.iter().map(|quote| air_core::redact::redact(quote)));
+            by = verdict.judge;
+        }
+        Verdict { outcome, confidence, rationale: proof.join("; "), judge: by, quotes }
     }
 }
 

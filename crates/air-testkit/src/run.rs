@@ -173,6 +173,9 @@ impl Stage {
             ids: Arc::<Counting>::clone(&counting),
             inspector: None,
             judge: None,
+            background: None,
+            responder: None,
+            spendings: None,
             repairer: None,
             synthesizer: Some(Arc::new(synthesizer)),
         };
@@ -229,6 +232,7 @@ impl Stage {
             policy: air_core::policy::FailPolicy::default(),
             enforce: true,
             respond: true,
+            models: air_runtime::Models::default(),
         }
     }
 }

@@ -282,7 +282,7 @@ impl ToolBox for ScriptedTools {
     }
 
     fn tool(&self, name: &str) -> Option<ToolInfo> {
-        Some(ToolInfo { name: name.to_owned(), side_effects: true, idempotent: false })
+        Some(ToolInfo::unknown(name))
     }
 }
 

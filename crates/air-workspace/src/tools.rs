@@ -11,7 +11,7 @@ use air_core::{
     port::{BoxFuture, ToolBox, ToolError, ToolInfo},
     step::{Arguments, Observation, ToolCall},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     protocol::Ran,
@@ -53,22 +53,103 @@ impl Tools {
 
 struct Spec {
     name: &'static str,
-    required: &'static [&'static str],
-    optional: &'static [&'static str],
+    about: &'static str,
+    required: &'static [Parameter],
+    optional: &'static [Parameter],
     side_effects: bool,
     idempotent: bool,
 }
 
-#[rustfmt::skip]
+/// A text that a tool takes: its name, and what it means.
+type Parameter = (&'static str, &'static str);
+
+const PATH: Parameter = ("path", "absolute, or relative to /workspace");
+
 const TOOLS: [Spec; 7] = [
-    Spec { name: "python_repl", required: &["code"], optional: &[], side_effects: true, idempotent: false },
-    Spec { name: "bash", required: &["command"], optional: &[], side_effects: true, idempotent: false },
-    Spec { name: "read_file", required: &["path"], optional: &[], side_effects: false, idempotent: true },
-    Spec { name: "write_file", required: &["path", "content"], optional: &[], side_effects: true, idempotent: true },
-    Spec { name: "delete_file", required: &["path"], optional: &[], side_effects: true, idempotent: true },
-    Spec { name: "list_files", required: &[], optional: &["path"], side_effects: false, idempotent: true },
-    Spec { name: "check_environment", required: &[], optional: &[], side_effects: false, idempotent: true },
+    Spec {
+        name: "python_repl",
+        about: "Runs Python source in an interpreter that keeps its variables from call to call. \
+                Returns what it prints, and the value of a last expression.",
+        required: &[("code", "Python source")],
+        optional: &[],
+        side_effects: true,
+        idempotent: false,
+    },
+    Spec {
+        name: "bash",
+        about: "Runs a command of the shell bash in /workspace. Returns its output.",
+        required: &[("command", "source for bash")],
+        optional: &[],
+        side_effects: true,
+        idempotent: false,
+    },
+    Spec {
+        name: "read_file",
+        about: "Returns the content of a file.",
+        required: &[PATH],
+        optional: &[],
+        side_effects: false,
+        idempotent: true,
+    },
+    Spec {
+        name: "write_file",
+        about: "Writes a file, in the place of what is there, and makes its directories.",
+        required: &[PATH, ("content", "the whole content")],
+        optional: &[],
+        side_effects: true,
+        idempotent: true,
+    },
+    Spec {
+        name: "delete_file",
+        about: "Deletes a file, or a directory with all that is in it.",
+        required: &[PATH],
+        optional: &[],
+        side_effects: true,
+        idempotent: true,
+    },
+    Spec {
+        name: "list_files",
+        about: "Lists a directory, with sizes and modes.",
+        required: &[],
+        optional: &[PATH],
+        side_effects: false,
+        idempotent: true,
+    },
+    Spec {
+        name: "check_environment",
+        about: "Reports the directory, its files, the user, versions and running processes.",
+        required: &[],
+        optional: &[],
+        side_effects: false,
+        idempotent: true,
+    },
 ];
+
+impl Spec {
+    fn parameters(&self) -> impl Iterator<Item = &Parameter> {
+        self.required.iter().chain(self.optional)
+    }
+
+    fn info(&self) -> ToolInfo {
+        let text = |(name, about): &Parameter| {
+            ((*name).to_owned(), json!({ "type": "string", "description": about }))
+        };
+        let properties: serde_json::Map<String, Value> = self.parameters().map(text).collect();
+        let required: Vec<&str> = self.required.iter().map(|(name, _)| *name).collect();
+        ToolInfo {
+            name: self.name.to_owned(),
+            description: self.about.to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": properties,
+                "required": required,
+                "additionalProperties": false,
+            }),
+            side_effects: self.side_effects,
+            idempotent: self.idempotent,
+        }
+    }
+}
 
 /// Writes standard input to a path, through no link at its end but those that lead elsewhere inside.
 const WRITE: &str = r#"mkdir -p -- "$(dirname -- "$1")" && cat > "$1""#;
@@ -94,12 +175,11 @@ impl ToolBox for Tools {
     }
 
     fn tool(&self, name: &str) -> Option<ToolInfo> {
-        let spec = TOOLS.iter().find(|spec| spec.name == name)?;
-        Some(ToolInfo {
-            name: spec.name.to_owned(),
-            side_effects: spec.side_effects,
-            idempotent: spec.idempotent,
-        })
+        TOOLS.iter().find(|spec| spec.name == name).map(Spec::info)
+    }
+
+    fn all(&self) -> Vec<ToolInfo> {
+        TOOLS.iter().map(Spec::info).collect()
     }
 }
 
@@ -118,7 +198,7 @@ fn observation(ran: Ran) -> Observation {
     if ran.omitted_bytes > 0 {
         let _ = write!(content, "\n[{} more bytes of output were left out]", ran.omitted_bytes);
     }
-    Observation { content, error: ran.error, duration_ms: 0 }
+    Observation { content, error: ran.error, ..Observation::default() }
 }
 
 /// A call with checked arguments.
@@ -168,11 +248,11 @@ fn prepare(call: &ToolCall) -> Result<Work, ToolError> {
     let spec = TOOLS.iter().find(|spec| spec.name == call.tool);
     let spec = spec.ok_or_else(|| ToolError::Unknown(call.tool.clone()))?;
     let wrong = |why: String| ToolError::Arguments { tool: call.tool.clone(), why };
-    let known = |name: &str| spec.required.iter().chain(spec.optional).any(|known| *known == name);
+    let known = |name: &str| spec.parameters().any(|(known, _)| *known == name);
     if let Some(name) = call.arguments.keys().find(|name| !known(name)) {
         return Err(wrong(format!("unknown argument `{name}`")));
     }
-    for name in spec.required {
+    for (name, _) in spec.required {
         if !call.arguments.contains_key(*name) {
             return Err(wrong(format!("argument `{name}` is missing, expected string")));
         }
@@ -190,7 +270,7 @@ fn prepare(call: &ToolCall) -> Result<Work, ToolError> {
     }
     let text = |name: &str| text(&call.arguments, name);
     let path = text("path");
-    if path.is_empty() && spec.required.contains(&"path") {
+    if path.is_empty() && spec.required.contains(&PATH) {
         return Err(wrong("argument `path` is empty".to_owned()));
     }
     Ok(match spec.name {

@@ -43,6 +43,9 @@ impl Air {
             ids: Arc::new(RandomIds),
             inspector: None,
             judge: None,
+            background: None,
+            responder: None,
+            spendings: None,
             repairer: None,
             synthesizer: None,
         };

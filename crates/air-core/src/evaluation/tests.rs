@@ -93,6 +93,7 @@ fn rule(name: &str, severity: Severity, decision: Decision, kind: RuleKind) -> R
         instead: None,
         kind,
         source: "".into(),
+        examples: Vec::new(),
     }
 }
 
@@ -346,6 +347,7 @@ fn a_judge_answers_by_number_and_conditions_are_not_asked_again() {
         confidence: 0.9,
         rationale: String::new(),
         judge: "j/1".into(),
+        quotes: Vec::new(),
     };
     evaluation.answer(2, verdict(YES));
     assert!(matches!(evaluation.advance(&facts()), Advance::Ask(asked) if asked[0].0 == 1));

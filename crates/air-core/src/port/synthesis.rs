@@ -119,3 +119,28 @@ pub struct Proposal {
 #[derive(Debug, thiserror::Error)]
 #[error("no guardrail: {0}")]
 pub struct SynthesisError(pub String);
+
+/// Writes guardrails in its own words. It proposes; whether its text is taken is decided elsewhere.
+pub trait Drafter: Send + Sync {
+    /// Who it is, with its version, as provenance.
+    fn name(&self) -> String;
+
+    /// The text of one guardrail.
+    fn draft<'a>(&'a self, brief: Brief<'a>) -> BoxFuture<'a, Result<String, DraftError>>;
+}
+
+/// What a guardrail is to be drafted from.
+#[derive(Debug, Clone, Copy)]
+pub struct Brief<'a> {
+    /// The incident and what is known beside it.
+    pub request: SynthesisRequest<'a>,
+    /// The name that the guardrail must have, without `@`.
+    pub name: &'a str,
+    /// A draft that was refused, and why.
+    pub refused: Option<(&'a str, &'a str)>,
+}
+
+/// No draft was written.
+#[derive(Debug, thiserror::Error)]
+#[error("no draft: {0}")]
+pub struct DraftError(pub String);

@@ -72,6 +72,7 @@ impl Rules {
             instead: None,
             kind: RuleKind::Guardrail { hit: Hit::Block, from: None },
             source: "".into(),
+            examples: Vec::new(),
         };
         self.entries.push(Entry { rule: Arc::new(rule), mode: Mode::Enforce });
     }

@@ -162,6 +162,7 @@ fn guardrail(version: u32, text: &str) -> Guardrail {
         rule: None,
         wider: None,
         tried: None,
+        examples: Vec::new(),
         id: GuardrailId::from("g"),
         version,
         text: text.to_owned(),

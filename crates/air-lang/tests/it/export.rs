@@ -21,6 +21,7 @@ fn guardrails() -> Vec<Guardrail> {
         rule: None,
         wider: None,
         tried: None,
+        examples: Vec::new(),
         id: format!("g-{number}").as_str().into(),
         version: 1,
         text: format!(

@@ -375,6 +375,7 @@ fn one_guardrail_is_enough() {
         rule: None,
         wider: None,
         tried: None,
+        examples: Vec::new(),
         provenance: Provenance::Authored { by: "me".into() },
         created_at: Timestamp(0),
     };

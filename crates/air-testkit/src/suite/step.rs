@@ -94,7 +94,11 @@ fn yes() -> bool {
 impl Step {
     /// What the tool returns.
     pub fn observation(&self) -> Observation {
-        Observation { content: self.output.clone(), error: self.error.clone(), duration_ms: 0 }
+        Observation {
+            content: self.output.clone(),
+            error: self.error.clone(),
+            ..Observation::default()
+        }
     }
 }
 

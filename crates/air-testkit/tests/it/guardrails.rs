@@ -26,6 +26,7 @@ fn version(version: u32, text: &str, mode: Mode) -> Guardrail {
         rule: None,
         wider: None,
         tried: None,
+        examples: Vec::new(),
         provenance: Provenance::Authored { by: "a person".into() },
         created_at: Timestamp(1),
     }
@@ -45,6 +46,7 @@ fn told(versions: &[Guardrail]) -> String {
         let reply = session.before_step("c".into(), String::new(), tool.into(), arguments);
         lines.push(match block_on(reply).expect("journaled") {
             GateReply::Refused { message, .. } => format!("{tool} {command}: {message}"),
+            GateReply::Incident(_) => panic!("there is no judge to wait for"),
             GateReply::Run { ticket, .. } => {
                 block_on(session.after_step(*ticket, None)).expect("journaled");
                 format!("{tool} {command}: runs")

@@ -161,6 +161,7 @@ fn put(existing: &mut Vec<Guardrail>, rule: &Rule, proposal: Proposal) {
         rule: Some(rule.name.clone()),
         wider: proposal.wider,
         tried: Some(proposal.tried),
+        examples: Vec::new(),
         provenance: Provenance::Synthesized { incident: "i".into(), by: proposal.by },
         created_at: Timestamp(0),
     });

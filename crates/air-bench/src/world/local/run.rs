@@ -116,9 +116,9 @@ impl LocalWorld {
                 return Err(failed(format!("the sandbox: {error}")));
             }
             Err(error) => Observation {
-                content: String::new(),
                 error: Some(error.to_string()),
                 duration_ms: took,
+                ..Observation::default()
             },
         };
         let own = [instrument::source(self.case.language), instrument::PLACE];
