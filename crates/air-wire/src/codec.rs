@@ -239,6 +239,17 @@ impl StreamDecoder {
         Ok(deltas)
     }
 
+    /// Whether its end mark has come: nothing follows, although some servers leave the connection open.
+    /// Gemini has no mark but the end of the connection.
+    pub fn has_ended(&self) -> bool {
+        match &self.dialect {
+            Decoder::Chat(decoder) => decoder.has_ended(),
+            Decoder::Responses(decoder) => decoder.has_ended(),
+            Decoder::Anthropic(decoder) => decoder.has_ended(),
+            Decoder::Gemini(_) => false,
+        }
+    }
+
     /// The whole answer, when the stream has ended.
     ///
     /// # Errors

@@ -135,6 +135,7 @@ fn a_model_is_one_segment_of_a_path() {
 #[test]
 fn signed_reasoning_goes_back_to_its_own_dialect_alone() {
     let kept = [
+        (Dialect::OpenAiChat, json!({ "reasoning_content": "hm" })),
         (
             Dialect::OpenAiResponses,
             json!({ "type": "reasoning", "id": "r", "encrypted_content": "e", "summary": [] }),
@@ -148,7 +149,7 @@ fn signed_reasoning_goes_back_to_its_own_dialect_alone() {
         let request = Request { model: "m".into(), messages, ..Request::default() };
         for dialect in Dialect::ALL {
             let body = encode_request(dialect, &request).body.to_string();
-            let sent = ["encrypted_content", "thinking", "thoughtSignature"]
+            let sent = ["encrypted_content", "thinking", "thoughtSignature", "reasoning_content"]
                 .iter()
                 .any(|key| body.contains(key));
             assert_eq!(sent, dialect == owner, "{owner} to {dialect}: {body}");
