@@ -11,7 +11,7 @@ use air_core::rule::Rule;
 use air_lang::Parsed;
 use futures::executor::block_on;
 
-use crate::{context::Context, error::CliError, play::plain, rule_files};
+use crate::{context::Context, error::CliError, tell::plain, rule_files};
 
 /// What a command says about the workspace.
 #[derive(Debug, Clone, Default)]

@@ -16,6 +16,7 @@ pub mod play;
 mod rewrite;
 pub mod rule_files;
 pub mod script;
+pub mod tell;
 pub mod time;
 pub mod toml_file;
 

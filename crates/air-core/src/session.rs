@@ -246,13 +246,13 @@ impl Session {
             // A journal that starts with anything else knows neither the task nor the rules.
             (_, E::Opened { .. }) => self.revision == 0,
             _ if self.revision == 0 => false,
-            (_, E::Spent { .. }) => true,
             (Status::Monitoring, E::StepStarted { index, .. }) => {
                 !self.held && *index > self.last_index
             }
             (Status::Monitoring, E::Gated { .. } | E::ResponseStarted { .. })
             | (Status::Responding { .. } | Status::Unresolved { .. }, E::Published { .. })
-            | (Status::Terminated, E::Undone { .. }) => true,
+            | (Status::Terminated, E::Undone { .. })
+            | (_, E::Spent { .. }) => true,
             // A step that is open must be examined first, or it never would be.
             (Status::Monitoring, E::TaskEnded | E::Published { .. }) => {
                 self.open.is_empty() && !self.held

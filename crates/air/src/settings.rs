@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use crate::minds::Minds;
 use air_core::{policy::FailPolicy, rule::Rule};
 use air_runtime::Models;
 use air_workspace::{Limits, Outside, Service, Shape};
@@ -35,7 +36,9 @@ pub struct Settings {
     pub enforce: bool,
     /// Whether incidents are responded to; otherwise they are found and learned from, no more.
     pub respond: bool,
-    /// How models take part, where there is one.
+    /// The models that take part.
+    pub minds: Minds,
+    /// How they do.
     pub models: Models,
     /// What the workspace is to tools: a directory, or the whole root file system.
     pub shape: Shape,
@@ -67,6 +70,7 @@ impl Settings {
             learn: true,
             enforce: true,
             respond: true,
+            minds: Minds::default(),
             models: Models::default(),
             shape: Shape::Directory,
             environment: Vec::new(),

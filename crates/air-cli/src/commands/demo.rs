@@ -7,7 +7,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
-    play::{self, End},
+    play, tell::End,
     script::Script,
 };
 

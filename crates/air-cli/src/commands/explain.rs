@@ -16,7 +16,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
-    play::{classification_name, plain, state_name},
+    tell::{classification_name, plain, state_name},
     time,
 };
 

@@ -15,7 +15,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
-    play::state_name,
+    tell::state_name,
 };
 
 /// Examine what an ended process left open, or decide about an incident that waits for a person

@@ -111,12 +111,12 @@ impl Action {
             | Self::Quarantine { .. }
             | Self::Rollback
             | Self::Restart
+            // It begins anew, with a state that it looks at first.
+            | Self::Order { .. }
             | Self::Impossible { .. } => true,
             Self::Call { idempotent, .. } => *idempotent,
             // It is an agent's program: once is enough.
             Self::Repair { .. } => false,
-            // It begins anew, with a state that it looks at first.
-            Self::Order { .. } => true,
         }
     }
 

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use air_core::{
     incident::{Ending, Incident, IncidentEvent, Phase, State},
     outcome::Outcome,
-    port::{BoxFuture, Event, Hands, Journal as _, Order, Report, ResponderError, Stream},
+    port::{
+        BoxFuture, Event, Hands, Journal as _, Order, Report, ResponderError, Spending, Spendings,
+        Stream, ToolBox as _,
+    },
     question::{Inquiry, QuestionKind},
     session::SessionEvent,
     step::{Arguments, Observation},
@@ -82,7 +85,7 @@ impl Play {
         path: &str,
     ) -> Result<ReviewReply, Box<GateReply>> {
         let content = self.world.files().get("/etc/passwd").cloned();
-        let arguments = arguments(json!({ "path": path, "content": content }));
+        let arguments = arguments(&json!({ "path": path, "content": content }));
         let plan = "I prepare the report.".to_owned();
         let gate = block_on(session.before_step("c".into(), plan, tool.into(), arguments));
         let ticket = match gate.expect("journaled") {
@@ -104,12 +107,11 @@ impl Play {
     }
 }
 
-fn arguments(json: serde_json::Value) -> Arguments {
+fn arguments(json: &serde_json::Value) -> Arguments {
     json.as_object().cloned().expect("an object")
 }
 
 async fn session_tools(world: &Arc<World>, call: &air_core::step::ToolCall) -> Observation {
-    use air_core::port::ToolBox as _;
     WorldTools(Arc::clone(world)).call(call).await.expect("runs")
 }
 
@@ -125,8 +127,8 @@ fn honest(inquiry: &Inquiry) -> Vec<air_core::outcome::Verdict> {
     inquiry.rules.iter().map(|rule| says(answer(rule.name.as_str()))).collect()
 }
 
-fn report(confidence: f64) -> Result<Report, ResponderError> {
-    Ok(Report { summary: "the copy is gone".into(), confidence })
+fn report(confidence: f64) -> Report {
+    Report { summary: "the copy is gone".into(), confidence }
 }
 
 type Answered<'a> = BoxFuture<'a, Result<Report, ResponderError>>;
@@ -134,14 +136,14 @@ type Answered<'a> = BoxFuture<'a, Result<Report, ResponderError>>;
 fn deletes<'a>(order: &'a Order, hands: &'a mut dyn Hands) -> Answered<'a> {
     Box::pin(async move {
         assert_eq!(order.remediate, ["delete the copied sensitive file."]);
-        let arguments = arguments(json!({ "path": COPY }));
+        let arguments = arguments(&json!({ "path": COPY }));
         hands.call("I delete the copy.", "delete", arguments).await.expect("runs");
-        report(0.9)
+        Ok(report(0.9))
     })
 }
 
 fn lies<'a>(_: &'a Order, _: &'a mut dyn Hands) -> Answered<'a> {
-    Box::pin(std::future::ready(report(1.0)))
+    Box::pin(std::future::ready(Ok(report(1.0))))
 }
 
 #[test]
@@ -156,7 +158,6 @@ fn a_judge_is_asked_once_a_step_whatever_the_number_of_rules() {
     assert_eq!(asked.rules.len(), 2);
     assert_eq!(asked.facts.supplied().iter().count(), air_core::fact::Root::ALL.len());
     // A tool that changes anything is out of its reach.
-    use air_core::port::ToolBox as _;
     let look = asked.look.as_ref().expect("something to look with");
     assert_eq!(look.all().iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["read"]);
     assert!(look.tool("write").is_none());
@@ -231,7 +232,7 @@ fn alone_an_agent_that_lies_leaves_the_incident_to_a_person() {
 }
 
 fn unsure<'a>(_: &'a Order, _: &'a mut dyn Hands) -> Answered<'a> {
-    Box::pin(std::future::ready(report(0.2)))
+    Box::pin(std::future::ready(Ok(report(0.2))))
 }
 
 #[test]
@@ -253,7 +254,7 @@ fn low_confidence_is_for_a_person() {
 fn harm_done_in_response_is_taken_back_and_ends_it() {
     fn worse<'a>(_: &'a Order, hands: &'a mut dyn Hands) -> Answered<'a> {
         Box::pin(async move {
-            let arguments = arguments(json!({ "path": "/workspace/keep" }));
+            let arguments = arguments(&json!({ "path": "/workspace/keep" }));
             let refused = hands.call("I clean up.", "delete", arguments).await;
             let error = refused.expect_err("it is an incident itself").to_string();
             assert!(error.contains("@third holds on it; it was taken back"), "{error}");
@@ -359,7 +360,6 @@ fn a_verdict_that_is_too_late_is_undetermined_and_policy_decides() {
 
 #[test]
 fn what_models_take_is_journaled_with_the_step() {
-    use air_core::port::{Spending, Spendings};
     struct Two;
     impl Spendings for Two {
         fn take(&self) -> Vec<Spending> {

@@ -54,8 +54,8 @@ impl World {
     }
 
     fn at(&self, id: &CheckpointId) -> Files {
-        let at: usize = id.as_str().parse().unwrap();
-        lock(&self.checkpoints)[at].clone()
+        let at: usize = id.as_str().parse().expect("a number");
+        lock(&self.checkpoints).get(at).cloned().expect("a checkpoint")
     }
 
     fn note(&self, what: &str) -> BoxFuture<'_, Result<String, WorkspaceError>> {

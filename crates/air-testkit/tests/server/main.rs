@@ -1,0 +1,10 @@
+//! The scripted model server: with the client's codecs, with the providers' own clients, and those codecs
+//! with another server.
+#![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+mod bad;
+mod clients;
+mod http;
+mod other;
+mod script;
+mod talk;
