@@ -195,7 +195,8 @@ fn http(spec: &ModelSpec, limits: &Limits) -> Result<reqwest::Client, ClientErro
         // without a word, after a stream for one, and a new one costs next to nothing.
         builder = builder.tls_certs_only([]).pool_max_idle_per_host(0);
     }
-    if spec.is_loopback() {
+    // What travels unencrypted stays where it is safe.
+    if spec.is_loopback() || spec.is_local() && !spec.is_encrypted() {
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| ClientError::Http(error.to_string()))

@@ -73,8 +73,12 @@ impl Fault {
 
     /// No answer began.
     pub(super) fn connection(error: reqwest::Error, host: &str) -> Self {
-        let why = format!("{host}: {}", causes(&error.without_url()));
-        Self { kind: Kind::Connection(why), again: true, after: None, free: false }
+        let mut why = format!("{host}: {}", causes(&error.without_url()));
+        let again = !why.contains("invalid peer certificate");
+        if !again {
+            why.push_str("; if its authority is your own, name its file in SSL_CERT_FILE");
+        }
+        Self { kind: Kind::Connection(why), again, after: None, free: false }
     }
 
     /// What is told of it, after so many tries.
