@@ -244,6 +244,13 @@ impl Inner {
             let refused = match self.send(&call.request, &quirks, call.listener.as_ref()).await {
                 Ok(mut answer) => {
                     tell_cut(&mut answer, call.request.max_output_tokens);
+                    // Whoever has heard this answer must not hear another.
+                    let ignored = quirks.notice(&call.request, &answer);
+                    if let Some(more) = ignored.filter(|_| call.listener.is_none()) {
+                        admission.discarded(&answer);
+                        quirks = more;
+                        continue;
+                    }
                     admission.answered(&answer);
                     known().add(quirks);
                     return Ok(answer);
