@@ -28,7 +28,9 @@ pub struct Encoded {
 ///
 /// - The limit of the answer is `max_completion_tokens` for OpenAI's own models in Chat Completions,
 ///   `max_tokens` for others. Anthropic demands one: 8192 where there is none.
-/// - Anthropic and Gemini have no name for a schema: it becomes its title.
+/// - Anthropic and Gemini have no name for a schema: it becomes its title. Anthropic takes schemas as
+///   `output_config` and refuses bounds of numbers and lengths in them; its models before 4.5 take none.
+/// - Arguments of earlier calls that are no object go back as `{}`: servers fail on them.
 /// - Models of Gemini before the third generation take no schema together with tools: it is left out,
 ///   so the instructions must tell the form as well.
 /// - Anthropic knows neither seeds nor log-probabilities, Responses no seeds.
@@ -235,6 +237,17 @@ impl StreamDecoder {
             self.dialect.event(&event, &mut deltas)?;
         }
         Ok(deltas)
+    }
+
+    /// Whether its end mark has come: nothing follows, although some servers leave the connection open.
+    /// Gemini has no mark but the end of the connection.
+    pub fn has_ended(&self) -> bool {
+        match &self.dialect {
+            Decoder::Chat(decoder) => decoder.has_ended(),
+            Decoder::Responses(decoder) => decoder.has_ended(),
+            Decoder::Anthropic(decoder) => decoder.has_ended(),
+            Decoder::Gemini(_) => false,
+        }
     }
 
     /// The whole answer, when the stream has ended.

@@ -5,6 +5,7 @@
 //! codecs, so that what a provider does oddly is known in one place.
 //!
 //! Whatever is decoded is untrusted: sizes are the caller's to bound, and nothing here panics on it.
+#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod answer;
 mod anthropic;

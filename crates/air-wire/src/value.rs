@@ -80,6 +80,13 @@ pub(crate) fn arguments(value: Option<&Value>) -> String {
     }
 }
 
+/// Arguments as they go back to a provider. Servers fail on those that were cut off, and the result of the
+/// call tells what was wrong with them.
+pub(crate) fn valid(call: &ToolCall) -> &str {
+    let blank = call.arguments.trim().is_empty();
+    if blank || call.parsed().is_err() { "{}" } else { &call.arguments }
+}
+
 /// Arguments as an object. What is none, because it was cut off, stays text.
 pub(crate) fn object(call: &ToolCall) -> Value {
     call.parsed().map_or_else(|_| Value::String(call.arguments.clone()), Value::Object)

@@ -263,9 +263,9 @@ fn large(bytes: usize, seen: &Seen) -> Response {
     };
     let chunk = Bytes::from("x".repeat(64 << 10));
     let times = bytes.div_ceil(chunk.len());
-    let (before, after) = whole.split_once(FILLING).unwrap_or((whole.as_str(), ""));
-    // In a stream all of the text is one event.
-    let (before, after) = (Bytes::from(before.to_owned()), Bytes::from(after.replace(FILLING, "")));
+    let (before, after) = whole.rsplit_once(FILLING).unwrap_or((whole.as_str(), ""));
+    // In a stream all of the text is one event. Where it is said several times, the last time counts.
+    let (before, after) = (Bytes::from(before.replace(FILLING, "")), Bytes::from(after.to_owned()));
     let filling = std::iter::repeat_n(chunk, times);
     let chunks = std::iter::once(before).chain(filling).chain(std::iter::once(after));
     respond_with(200, kind, stream::iter(chunks.map(io::Result::Ok)))

@@ -129,7 +129,7 @@ class Anthropic:
         talk = [{"role": "user", "content": "Look."}]
         said = self.ask(talk, tools=[tool], tool_choice={"type": "any"})
         calls = [block for block in said.content if block.type == "tool_use"]
-        talk.append({"role": "assistant", "content": [block.model_dump(exclude_none=True, include={"type", "text", "id", "name", "input"}) for block in said.content]})
+        talk.append({"role": "assistant", "content": [block.model_dump(exclude_none=True, include={"type", "text", "id", "name", "input", "thinking", "signature"}) for block in said.content]})
         results = [{"type": "tool_result", "tool_use_id": c.id, "content": r} for c, r in zip(calls, RESULTS)]
         talk.append({"role": "user", "content": results})
         first = {"text": self.text(said), "calls": [{"name": c.name, "arguments": c.input} for c in calls]}

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use air_testkit::server::{ModelServer, Reply, Script, When};
-use air_wire::{Dialect, Part, TokenProbability, ToolChoice};
+use air_wire::{Answer, Dialect, Part, TokenProbability, ToolChoice};
 use serde_json::{Value, json};
 
 #[test]
@@ -18,7 +18,7 @@ fn the_clients_of_the_providers_are_understood_and_understand() {
     let script = Script::default()
         .key("right")
         .turn(
-            Reply::text("Looking.")
+            Reply::answer(thoughtful())
                 .and_call("look", &json!({ "path": "a" }))
                 .and_call("look", &json!({ "path": "b" })),
         )
@@ -56,6 +56,25 @@ fn the_clients_of_the_providers_are_understood_and_understand() {
     }
 }
 
+/// What each provider wants back.
+fn signed(dialect: Dialect) -> Option<Part> {
+    let item = match dialect {
+        Dialect::OpenAiChat => return None,
+        Dialect::OpenAiResponses => json!({
+            "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2ln",
+        }),
+        Dialect::Anthropic => json!({ "type": "thinking", "thinking": "hm", "signature": "c2ln" }),
+        Dialect::Gemini => json!({ "thoughtSignature": "c2ln" }),
+    };
+    Some(Part::Opaque { dialect, item })
+}
+
+fn thoughtful() -> Answer {
+    let mut parts: Vec<Part> = Dialect::ALL.into_iter().filter_map(signed).collect();
+    parts.push(Part::Text("Looking.".into()));
+    Answer { parts, ..Answer::default() }
+}
+
 /// What the server understood.
 fn check(dialect: Dialect, stream: bool, server: &ModelServer) {
     let seen = server.requests();
@@ -67,7 +86,12 @@ fn check(dialect: Dialect, stream: bool, server: &ModelServer) {
     assert_eq!((seen[0].images(), first.max_output_tokens), (1, Some(100)), "{dialect}");
     let called = &seen[1].request;
     assert_eq!(called.tools[0].description, "Looks.");
-    assert_eq!(called.tools[0].parameters.pointer("/properties/path/type"), Some(&json!("string")));
+    assert_eq!(
+        called.tools[0].parameters.pointer("/properties/path/type"),
+        Some(&json!("string")),
+        "{dialect}: {}",
+        seen[1].body
+    );
     assert_eq!(called.tool_choice, ToolChoice::Required, "{dialect}");
     let results: Vec<(&str, &str)> = seen[2]
         .request
@@ -80,5 +104,8 @@ fn check(dialect: Dialect, stream: bool, server: &ModelServer) {
         })
         .collect();
     assert_eq!(results, [("look", "inside of a"), ("look", "inside of b")], "{dialect}");
+    let back = seen[2].request.messages.iter().flat_map(|message| &message.parts);
+    let back = back.filter(|part| matches!(part, Part::Opaque { .. })).cloned();
+    assert_eq!(back.collect::<Vec<_>>(), Vec::from_iter(signed(dialect)), "{dialect}");
     assert_eq!(seen[3].schema(), Some("verdict"), "{dialect}");
 }

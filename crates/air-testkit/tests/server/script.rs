@@ -1,5 +1,10 @@
 //! Scripts: rules, turns, files.
 
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Command, Stdio},
+};
+
 use air_testkit::server::{ModelServer, Regex, Reply, Script, When};
 use air_wire::{Answer, Dialect, Schema};
 use serde_json::json;
@@ -82,6 +87,23 @@ fn a_script_file_is_read() {
         assert_eq!(post(&base, dialect, &overloaded).expect("a reply").status, 529);
         assert_eq!(ask(&base, dialect, &overloaded).text(), "done");
     }
+}
+
+#[test]
+fn a_server_is_started_by_hand() {
+    let directory = env!("CARGO_TARGET_TMPDIR");
+    let script = std::path::Path::new(directory).join("model-server.json");
+    std::fs::write(&script, r#"{"default": {"text": "by hand"}}"#).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_model-server"));
+    command.arg("--script").arg(script).args(["--port", "0"]).stdout(Stdio::piped());
+    let mut process = command.spawn().expect("a server");
+    let mut address = String::new();
+    let output = process.stdout.take().expect("its output");
+    BufReader::new(output).read_line(&mut address).expect("its address");
+    let answer = ask(address.trim(), Dialect::Anthropic, &request("?", true));
+    process.kill().expect("it runs");
+    process.wait().expect("it ends");
+    assert_eq!(answer.text(), "by hand");
 }
 
 #[test]

@@ -92,6 +92,10 @@ impl Decoder {
         }
     }
 
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     pub(crate) fn finish(self) -> Result<Answer, DecodeError> {
         if !self.ended {
             return Err(DecodeError::Cut);

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::{
     answer::{Answer, Stop, TokenProbability, Usage},
     error::{DecodeError, reported},
-    request::{Part, ToolCall},
+    request::{Dialect, Part, ToolCall},
     value::{arguments, bounded, count, fields, first, list, made_up, owned, text, texts, word},
 };
 
@@ -16,6 +16,7 @@ pub(crate) fn decode(value: &Value) -> Result<Answer, DecodeError> {
     let message = choice.get("message").filter(|message| message.is_object());
     let message = message.ok_or_else(|| DecodeError::form("`message` is missing"))?;
     let mut parts = Vec::new();
+    parts.extend(thought(text(message, THOUGHT)));
     let said = texts(message.get("content"));
     if !said.is_empty() {
         parts.push(Part::Text(said));
@@ -40,6 +41,23 @@ pub(crate) fn decode(value: &Value) -> Result<Answer, DecodeError> {
         usage: value.get("usage").map(usage).unwrap_or_default(),
         probabilities: probabilities(choice.pointer("/logprobs/content")),
     })
+}
+
+/// Where servers other than OpenAI put what a model thinks. Some want it back with the calls that it led to.
+pub(crate) const THOUGHT: &str = "reasoning_content";
+
+pub(crate) fn thought(thought: Option<&str>) -> Option<Part> {
+    let thought = thought.filter(|thought| !thought.is_empty())?;
+    let item = json!({ THOUGHT: thought });
+    Some(Part::Opaque { dialect: Dialect::OpenAiChat, item })
+}
+
+/// What the model thought, where it is held among the parts of its answer.
+pub(crate) fn thought_of(part: &Part) -> Option<&str> {
+    match part {
+        Part::Opaque { dialect: Dialect::OpenAiChat, item } => word(item, THOUGHT),
+        _ => None,
+    }
 }
 
 pub(crate) fn stop(reason: Option<&str>, refusal: Option<&str>) -> Stop {
@@ -89,6 +107,7 @@ pub(crate) fn encode(answer: &Answer) -> Value {
         ("role", Some("assistant".into())),
         ("content", Some(if said.is_empty() { Value::Null } else { said.into() })),
         ("refusal", Some(refusal(&answer.stop))),
+        (THOUGHT, answer.parts.iter().find_map(thought_of).map(Value::from)),
         ("tool_calls", (!calls.is_empty()).then(|| calls.into())),
     ]);
     let logprobs = (!answer.probabilities.is_empty())

@@ -1,10 +1,13 @@
 use serde_json::{Value, json};
 
+use super::answer::{THOUGHT, thought, thought_of};
 use crate::{
     error::DecodeError,
     request::{Part, Request, Role, Schema, Tool, ToolCall, ToolChoice},
     turns::{Turns, merged},
-    value::{arguments, data_url, fields, flag, from_data_url, list, owned, text, texts, word},
+    value::{
+        arguments, data_url, fields, flag, from_data_url, list, owned, text, texts, valid, word,
+    },
 };
 
 pub(crate) fn encode(request: &Request) -> Value {
@@ -117,10 +120,9 @@ fn assistant(parts: &[&Part]) -> Option<Value> {
     for part in parts {
         match part {
             Part::Text(text) => said.push_str(text),
-            Part::ToolCall(ToolCall { id, name, arguments }) => {
-                let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
-                let function = json!({ "name": name, "arguments": arguments });
-                calls.push(json!({ "id": id, "type": "function", "function": function }));
+            Part::ToolCall(call) => {
+                let function = json!({ "name": call.name, "arguments": valid(call) });
+                calls.push(json!({ "id": call.id, "type": "function", "function": function }));
             }
             _ => {}
         }
@@ -128,9 +130,12 @@ fn assistant(parts: &[&Part]) -> Option<Value> {
     if said.is_empty() && calls.is_empty() {
         return None;
     }
+    let thought = parts.iter().find_map(|part| thought_of(part)).map(Value::from);
     Some(fields([
         ("role", Some("assistant".into())),
         ("content", Some(if said.is_empty() { Value::Null } else { said.into() })),
+        // Without calls it is of no further use, and some servers refuse it.
+        (THOUGHT, thought.filter(|_| !calls.is_empty())),
         ("tool_calls", (!calls.is_empty()).then(|| calls.into())),
     ]))
 }
@@ -147,6 +152,9 @@ pub(crate) fn decode(body: &Value) -> Result<Request, DecodeError> {
             Some("system" | "developer") => system.push(texts(content)),
             Some("user") => said(content, &mut turns)?,
             Some("assistant") => {
+                if let Some(thought) = thought(text(message, THOUGHT)) {
+                    turns.push(Role::Assistant, thought);
+                }
                 turns.text(Role::Assistant, &texts(content));
                 for call in list(message, "tool_calls") {
                     turns.push(Role::Assistant, Part::ToolCall(call_of(call)));

@@ -1,7 +1,8 @@
 use serde_json::{Value, json};
 
 use super::answer::{
-    call, encode_probabilities, encode_usage, probabilities, reason, refusal, stop, usage,
+    THOUGHT, call, encode_probabilities, encode_usage, probabilities, reason, refusal, stop,
+    thought, thought_of, usage,
 };
 use crate::{
     answer::{Answer, Delta, TokenProbability, Usage},
@@ -17,6 +18,7 @@ pub(crate) struct Decoder {
     id: String,
     model: String,
     said: String,
+    thought: String,
     refusal: String,
     calls: Vec<Call>,
     reason: Option<String>,
@@ -76,10 +78,10 @@ impl Decoder {
             self.said.push_str(&said);
             deltas.push(Delta::Text(said));
         }
-        let thought =
-            ["reasoning_content", "reasoning"].into_iter().find_map(|key| word(delta, key));
+        let thought = [THOUGHT, "reasoning"].into_iter().find_map(|key| word(delta, key));
         if let Some(thought) = thought {
             deltas.push(Delta::Reasoning(thought.to_owned()));
+            self.thought.push_str(text(delta, THOUGHT).unwrap_or_default());
         }
         self.refusal.push_str(text(delta, "refusal").unwrap_or_default());
         for call in list(delta, "tool_calls") {
@@ -125,12 +127,16 @@ impl Decoder {
         }
     }
 
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     /// A reason counts as the end mark as well: whatever comes after it is accounting.
     pub(crate) fn finish(self) -> Result<Answer, DecodeError> {
         if !self.ended && self.reason.is_none() {
             return Err(DecodeError::Cut);
         }
-        let mut parts = Vec::new();
+        let mut parts = Vec::from_iter(thought(Some(&self.thought)));
         if !self.said.is_empty() {
             parts.push(Part::Text(self.said));
         }
@@ -163,6 +169,10 @@ pub(crate) fn encode(answer: &Answer, piece: usize, with_usage: bool) -> Vec<Eve
     let delta =
         |delta: Value| chunk(json!([{ "index": 0, "delta": delta, "finish_reason": null }]), None);
     let mut events = vec![delta(json!({ "role": "assistant", "content": "" }))];
+    let thought = answer.parts.iter().find_map(thought_of).unwrap_or_default();
+    for text in pieces(thought, piece) {
+        events.push(delta(json!({ THOUGHT: text })));
+    }
     for text in pieces(&answer.text(), piece) {
         events.push(delta(json!({ "content": text })));
     }

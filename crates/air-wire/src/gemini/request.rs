@@ -7,8 +7,7 @@ use crate::{
     request::{Dialect, Part, Request, Role, Tool, ToolCall, ToolChoice},
     turns::{Turns, merged},
     value::{
-        arguments, base64, fields, flag, from_base64, is_made_up, list, made_up, owned, text,
-        texts, word,
+        arguments, base64, fields, from_base64, is_made_up, list, made_up, owned, text, texts, word,
     },
 };
 
@@ -179,18 +178,21 @@ pub(crate) fn decode(path: &str, body: &Value) -> Result<Request, DecodeError> {
         }
     }
     let nothing = Value::Null;
-    let config = body.get("generationConfig").unwrap_or(&nothing);
-    let number = |key: &str| config.get(key).and_then(Value::as_u64);
-    let schema = config.get("responseJsonSchema").or_else(|| config.get("responseSchema"));
-    let tools = list(body, "tools").iter().flat_map(|tool| list(tool, "functionDeclarations"));
-    let probabilities = flag(config, "responseLogprobs").then(|| number("logprobs").unwrap_or(0));
-    let system = body.get("systemInstruction").or_else(|| body.get("system_instruction"));
+    let config = field(body, "generationConfig").unwrap_or(&nothing);
+    let number = |key: &str| field(config, key).and_then(Value::as_u64);
+    let schema = field(config, "responseJsonSchema").or_else(|| field(config, "responseSchema"));
+    let tools = list(body, "tools").iter().filter_map(|tool| field(tool, "functionDeclarations"));
+    let tools = tools.filter_map(Value::as_array).flatten();
+    let wanted = field(config, "responseLogprobs").and_then(Value::as_bool).unwrap_or_default();
+    let probabilities = wanted.then(|| number("logprobs").unwrap_or(0));
+    let system = field(body, "systemInstruction");
+    let choice = field(body, "toolConfig").and_then(|it| field(it, "functionCallingConfig"));
     Ok(Request {
         model,
         system: texts(system.and_then(|system| system.get("parts"))),
         messages: turns.done(),
         tools: tools.filter_map(tool_of).collect(),
-        tool_choice: choice_of(body.pointer("/toolConfig/functionCallingConfig")),
+        tool_choice: choice_of(choice),
         output: schema.map(untitled),
         max_output_tokens: number("maxOutputTokens").and_then(|most| u32::try_from(most).ok()),
         temperature: config.get("temperature").and_then(Value::as_f64),
@@ -201,7 +203,7 @@ pub(crate) fn decode(path: &str, body: &Value) -> Result<Request, DecodeError> {
 }
 
 fn tool_of(tool: &Value) -> Option<Tool> {
-    let parameters = tool.get("parametersJsonSchema").or_else(|| tool.get("parameters"));
+    let parameters = field(tool, "parametersJsonSchema").or_else(|| tool.get("parameters"));
     Some(Tool {
         name: word(tool, "name")?.to_owned(),
         description: owned(tool, "description"),
@@ -211,9 +213,10 @@ fn tool_of(tool: &Value) -> Option<Tool> {
 
 fn choice_of(config: Option<&Value>) -> ToolChoice {
     let Some(config) = config else { return ToolChoice::Auto };
-    match (text(config, "mode"), list(config, "allowedFunctionNames")) {
+    let names = field(config, "allowedFunctionNames").and_then(Value::as_array);
+    match (text(config, "mode"), names.map(Vec::as_slice)) {
         (Some("NONE"), _) => ToolChoice::None,
-        (Some("ANY"), [Value::String(name)]) => ToolChoice::Named(name.clone()),
+        (Some("ANY"), Some([Value::String(name)])) => ToolChoice::Named(name.clone()),
         (Some("ANY"), _) => ToolChoice::Required,
         _ => ToolChoice::Auto,
     }
@@ -230,15 +233,16 @@ fn decode_part(role: Role, part: &Value, turns: &mut Turns) -> Result<(), Decode
     }
     if let Some(said) = text(part, "text") {
         turns.text(role, said);
-    } else if let Some(image) = part.get("inlineData") {
+    } else if let Some(image) = field(part, "inlineData") {
         let data = text(image, "data").and_then(from_base64);
         let data = data.ok_or_else(|| DecodeError::form("a picture has no data"))?;
-        turns.push(role, Part::Image { media_type: owned(image, "mimeType"), data });
-    } else if let Some(call) = part.get("functionCall") {
+        let media_type = field(image, "mimeType").and_then(Value::as_str).unwrap_or_default();
+        turns.push(role, Part::Image { media_type: media_type.to_owned(), data });
+    } else if let Some(call) = field(part, "functionCall") {
         let id = word(call, "id").map_or_else(|| made_up("", turns.len()), str::to_owned);
         let arguments = arguments(call.get("args"));
         turns.push(role, Part::ToolCall(ToolCall { id, name: owned(call, "name"), arguments }));
-    } else if let Some(result) = part.get("functionResponse") {
+    } else if let Some(result) = field(part, "functionResponse") {
         let name = owned(result, "name");
         let call = word(result, "id").map_or_else(|| answered(turns, &name), str::to_owned);
         let (content, is_error) = response(result.get("response"));
@@ -269,4 +273,18 @@ fn response(response: Option<&Value>) -> (String, bool) {
         (None, Some(output)) if object.len() == 1 => (arguments(Some(output)), false),
         _ => (arguments(response), false),
     }
+}
+
+/// A field in either spelling: clients mix `camelCase` with `snake_case`, and the provider takes both.
+fn field<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    value.get(key).or_else(|| {
+        let mut snake = String::new();
+        for letter in key.chars() {
+            if letter.is_ascii_uppercase() {
+                snake.push('_');
+            }
+            snake.push(letter.to_ascii_lowercase());
+        }
+        value.get(&snake)
+    })
 }

@@ -11,14 +11,20 @@ const SIGNATURE: &str = "thoughtSignature";
 
 /// The part itself, where its signature stands on no text and no call.
 pub(crate) fn whole(part: &Value) -> Option<Value> {
-    word(part, SIGNATURE)?;
+    signature(part)?;
     let carried = text(part, "text").is_some_and(|text| !text.is_empty()) && !is_thought(part);
-    (!carried && part.get("functionCall").is_none()).then(|| part.clone())
+    (!carried && part.get("functionCall").is_none() && part.get("function_call").is_none())
+        .then(|| part.clone())
 }
 
 /// The signature of a text or call.
 pub(crate) fn before(part: &Value) -> Option<Value> {
-    word(part, SIGNATURE).map(|signature| json!({ SIGNATURE: signature }))
+    signature(part).map(|signature| json!({ SIGNATURE: signature }))
+}
+
+/// In either spelling.
+fn signature(part: &Value) -> Option<&str> {
+    word(part, SIGNATURE).or_else(|| word(part, "thought_signature"))
 }
 
 /// Whether the part is what the model thinks, not what it says.

@@ -5,7 +5,7 @@ use crate::{
     error::DecodeError,
     request::{Dialect, Part, Request, Role, Schema, Tool, ToolCall, ToolChoice},
     turns::{Turns, merged},
-    value::{arguments, data_url, fields, flag, from_data_url, list, owned, text, texts},
+    value::{arguments, data_url, fields, flag, from_data_url, list, owned, text, texts, valid},
 };
 
 /// Log-probabilities come only where they are asked for twice.
@@ -105,12 +105,10 @@ fn assistant(part: &Part) -> Option<Value> {
         Part::Text(text) if !text.is_empty() => {
             Some(json!({ "type": "message", "role": "assistant", "content": text }))
         }
-        Part::ToolCall(ToolCall { id, name, arguments }) => {
-            let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
-            Some(json!({
-                "type": "function_call", "call_id": id, "name": name, "arguments": arguments,
-            }))
-        }
+        Part::ToolCall(call) => Some(json!({
+            "type": "function_call", "call_id": call.id, "name": call.name,
+            "arguments": valid(call),
+        })),
         Part::Opaque { dialect: Dialect::OpenAiResponses, item } => Some(item.clone()),
         _ => None,
     }

@@ -77,6 +77,10 @@ impl Decoder {
         Ok(())
     }
 
+    pub(crate) fn has_ended(&self) -> bool {
+        self.response.is_some()
+    }
+
     /// The answer stands in the last event. Servers that leave its output empty have said it before.
     pub(crate) fn finish(self) -> Result<Answer, DecodeError> {
         let mut response = self.response.ok_or(DecodeError::Cut)?;

@@ -1,7 +1,8 @@
 //! What servers are known to do beside their documentation.
 
 use air_wire::{
-    Answer, DecodeError, Delta, Dialect, Part, Stop, ToolCall, decode_answer, encode_request,
+    Answer, DecodeError, Delta, Dialect, Part, Stop, ToolCall, ToolChoice, decode_answer,
+    decode_request, encode_request,
 };
 use serde_json::{Value, json};
 
@@ -232,6 +233,27 @@ fn thoughts_are_heard_and_go_back_signed() {
         { "text": "", "thoughtSignature": "RU5E" },
     ]);
     assert_eq!(body.pointer("/contents/0/parts"), Some(&expected));
+}
+
+#[test]
+fn both_spellings_of_gemini_are_read() {
+    let body = json!({
+        "system_instruction": { "parts": [{ "text": "You judge." }] },
+        "contents": [{ "role": "model", "parts": [
+            { "function_call": { "name": "look", "args": {} }, "thought_signature": "U0lH" },
+        ] }],
+        "tools": [{ "function_declarations": [{ "name": "look", "parameters_json_schema": { "a": 1 } }] }],
+        "tool_config": { "function_calling_config": { "mode": "ANY", "allowed_function_names": ["look"] } },
+        "generation_config": { "max_output_tokens": 7, "response_json_schema": { "title": "verdict" } },
+    });
+    let path = "/v1beta/models/m:generateContent";
+    let request = decode_request(Dialect::Gemini, path, &body).expect("a request");
+    assert_eq!((request.system.as_str(), request.max_output_tokens), ("You judge.", Some(7)));
+    assert_eq!(request.tools[0].parameters, json!({ "a": 1 }));
+    assert_eq!(request.tool_choice, ToolChoice::Named("look".into()));
+    assert_eq!(request.output.map(|schema| schema.name), Some("verdict".to_owned()));
+    let item = json!({ "thoughtSignature": "U0lH" });
+    assert_eq!(request.messages[0].parts[0], Part::Opaque { dialect: Dialect::Gemini, item });
 }
 
 #[test]

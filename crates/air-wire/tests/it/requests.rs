@@ -135,6 +135,7 @@ fn a_model_is_one_segment_of_a_path() {
 #[test]
 fn signed_reasoning_goes_back_to_its_own_dialect_alone() {
     let kept = [
+        (Dialect::OpenAiChat, json!({ "reasoning_content": "hm" })),
         (
             Dialect::OpenAiResponses,
             json!({ "type": "reasoning", "id": "r", "encrypted_content": "e", "summary": [] }),
@@ -148,10 +149,30 @@ fn signed_reasoning_goes_back_to_its_own_dialect_alone() {
         let request = Request { model: "m".into(), messages, ..Request::default() };
         for dialect in Dialect::ALL {
             let body = encode_request(dialect, &request).body.to_string();
-            let sent = ["encrypted_content", "thinking", "thoughtSignature"]
+            let sent = ["encrypted_content", "thinking", "thoughtSignature", "reasoning_content"]
                 .iter()
                 .any(|key| body.contains(key));
             assert_eq!(sent, dialect == owner, "{owner} to {dialect}: {body}");
+        }
+    }
+}
+
+#[test]
+fn arguments_that_are_no_object_do_not_go_back() {
+    for arguments in ["", " ", r#"{"path": "/et"#, "7", "{}"] {
+        let call = ToolCall { id: "c".into(), name: "look".into(), arguments: arguments.into() };
+        let message = Message { role: Role::Assistant, parts: vec![Part::ToolCall(call)] };
+        let request = Request { messages: vec![message], ..Request::default() };
+        for dialect in Dialect::ALL {
+            let encoded = encode_request(dialect, &request);
+            let read = decode_request(dialect, &encoded.path, &encoded.body);
+            let Ok(Request { messages, .. }) = read else {
+                // The smallest request names no model, which one dialect has in its path.
+                assert_eq!(dialect, Dialect::Gemini);
+                continue;
+            };
+            let [Part::ToolCall(sent)] = messages[0].parts.as_slice() else { panic!("one call") };
+            assert_eq!(sent.arguments, "{}", "{dialect}: {arguments}");
         }
     }
 }

@@ -42,16 +42,16 @@ fn calls(most: usize) -> impl Strategy<Value = Vec<ToolCall>> {
     })
 }
 
-fn opaque(dialect: Dialect, signature: &str) -> Option<Value> {
+fn opaque(dialect: Dialect, signature: &str) -> Value {
     match dialect {
-        Dialect::OpenAiChat => None,
-        Dialect::OpenAiResponses => Some(json!({
+        Dialect::OpenAiChat => json!({ "reasoning_content": signature }),
+        Dialect::OpenAiResponses => json!({
             "type": "reasoning", "id": "r1", "summary": [], "encrypted_content": signature,
-        })),
+        }),
         Dialect::Anthropic => {
-            Some(json!({ "type": "thinking", "thinking": "hm", "signature": signature }))
+            json!({ "type": "thinking", "thinking": "hm", "signature": signature })
         }
-        Dialect::Gemini => Some(json!({ "thoughtSignature": signature })),
+        Dialect::Gemini => json!({ "thoughtSignature": signature }),
     }
 }
 
@@ -71,7 +71,7 @@ prop_compose! {
     ) -> Answer {
         let mut parts = Vec::new();
         let something = text.is_some() || !calls.is_empty();
-        let item = signature.as_deref().and_then(|signature| opaque(dialect, signature));
+        let item = signature.as_deref().map(|signature| opaque(dialect, signature));
         parts.extend(item.filter(|_| something).map(|item| Part::Opaque { dialect, item }));
         parts.extend(text.clone().map(Part::Text));
         parts.extend(calls.iter().cloned().map(Part::ToolCall));
@@ -266,7 +266,9 @@ fn an_answer_is_the_same_wherever_its_stream_is_split() {
             let mut decoder = air_wire::StreamDecoder::new(dialect);
             let (head, tail) = bytes.split_at(at);
             decoder.push(head).expect("a head");
+            assert!(!decoder.has_ended());
             decoder.push(tail).expect("a tail");
+            assert_eq!(decoder.has_ended(), dialect != Dialect::Gemini);
             assert_eq!(decoder.finish().as_ref(), Ok(&answer), "{dialect} at {at}");
         }
         let (read, _) = streamed(dialect, &bytes, 1).expect("an answer");
