@@ -12,6 +12,7 @@ pub mod environment;
 pub mod error;
 pub mod exit;
 pub mod guard;
+pub mod model;
 pub mod play;
 mod rewrite;
 pub mod rule_files;
@@ -19,6 +20,7 @@ pub mod script;
 pub mod tell;
 pub mod time;
 pub mod toml_file;
+pub mod work;
 
 use std::path::PathBuf;
 

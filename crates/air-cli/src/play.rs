@@ -29,7 +29,7 @@ pub fn play(air: &Air, script: &Script, context: &mut Context<'_>) -> Result<End
         })?;
     }
     let mut host = block_on(air.host(&script.task, "script", Arc::new(Nobody)))?;
-    let mut teller = Teller { context, air };
+    let mut teller = Teller::new(context, air);
     teller.session(&host)?;
     for (at, step) in script.steps.iter().enumerate() {
         let number = at + 1;

@@ -8,6 +8,7 @@ use air_core::{
     outcome::Outcome,
     port::GuardrailStore as _,
 };
+use air_llm::{Spent, dollars};
 use futures::executor::block_on;
 use serde::Serialize;
 
@@ -44,6 +45,11 @@ pub enum End {
         /// Its position in the script, from 1.
         step: usize,
     },
+    /// The agent did not come to an end by itself.
+    Limit {
+        /// What ended it.
+        why: String,
+    },
 }
 
 /// One line of `--format json`.
@@ -70,23 +76,187 @@ enum Line<'l> {
         stage: &'l str,
         text: &'l str,
     },
+    Plan {
+        step: usize,
+        tool: &'l str,
+        plan: &'l str,
+    },
+    Answer {
+        text: &'l str,
+    },
+    Spent {
+        purpose: &'l str,
+        calls: u64,
+        input_tokens: u64,
+        cached_tokens: u64,
+        output_tokens: u64,
+        micro_usd: Option<u64>,
+    },
     Ended {
         #[serde(flatten)]
         end: &'l End,
     },
 }
 
-struct Teller<'t, 'w> {
+/// Tells of one session.
+#[derive(Debug)]
+pub struct Teller<'t, 'w> {
     context: &'t mut Context<'w>,
     air: &'t Air,
+    /// What the model has said of a line that is not whole yet.
+    line: String,
+}
+
+impl<'t, 'w> Teller<'t, 'w> {
+    /// A teller of what happens in this store.
+    pub fn new(context: &'t mut Context<'w>, air: &'t Air) -> Self {
+        Self { context, air, line: String::new() }
+    }
+
+    /// Where it tells.
+    pub fn context(&mut self) -> &mut Context<'w> {
+        self.context
+    }
 }
 
 impl Teller<'_, '_> {
+    /// The model says something more. Whole lines are shown: a secret may come in pieces.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn says(&mut self, text: &str) -> Result<(), CliError> {
+        self.line.push_str(text);
+        while let Some(end) = self.line.find('\n') {
+            let line: String = self.line.drain(..=end).collect();
+            self.words(line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    /// The model has said what it had to say.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn said(&mut self) -> Result<(), CliError> {
+        let line = std::mem::take(&mut self.line);
+        if line.trim().is_empty() { Ok(()) } else { self.words(line.trim_end()) }
+    }
+
+    /// The model's last words, where they were not shown as they came.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be written.
+    pub fn answer(&mut self, text: &str) -> Result<(), CliError> {
+        let text = air_core::redact::redact(text);
+        if self.json() {
+            return self.context.json(&Line::Answer { text: &text });
+        }
+        text.lines().try_for_each(|line| self.words(line))
+    }
+
+    fn words(&mut self, line: &str) -> Result<(), CliError> {
+        let style = self.context.style(anstyle::Style::new().italic());
+        let line = plain(&air_core::redact::redact(line));
+        Ok(writeln!(self.context.streams.out, "{style}{line}{style:#}")?)
+    }
+
+    /// What the agent says before a step. A person has read it already.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn planned(&mut self, step: usize, plan: &str, tool: &str) -> Result<(), CliError> {
+        if !self.json() {
+            return Ok(());
+        }
+        let plan = &air_core::redact::redact(plan);
+        self.context.json(&Line::Plan { step, tool, plan })
+    }
+
+    /// What became of a step, but for an incident, which is told when it is worked on.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn came(
+        &mut self,
+        number: usize,
+        tool: &str,
+        outcome: &StepOutcome,
+    ) -> Result<(), CliError> {
+        match outcome {
+            StepOutcome::Ran { observation, notes } => {
+                self.ran(number, tool, observation)?;
+                self.notes(number, notes)
+            }
+            StepOutcome::Held { observation, notes } => {
+                self.ran(number, tool, observation)?;
+                self.notes(number, notes)?;
+                self.stage("held", "a critical rule could not be decided")
+            }
+            StepOutcome::Refused { message, .. } => self.stage("blocked", message),
+            StepOutcome::Incident { observation, .. } => self.ran(number, tool, observation),
+            StepOutcome::Overtaken { .. } => {
+                self.stage("not run", "the step before is an incident")
+            }
+        }
+    }
+
+    /// What models took, by purpose.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn spent(&mut self, spent: &Spent) -> Result<(), CliError> {
+        for (purpose, tally) in spent.iter() {
+            let (purpose, usage) = (purpose.name(), tally.usage);
+            let (calls, micro_usd) = (tally.calls, tally.cost());
+            if self.json() {
+                self.context.json(&Line::Spent {
+                    purpose,
+                    calls,
+                    input_tokens: usage.input,
+                    cached_tokens: usage.cached,
+                    output_tokens: usage.output,
+                    micro_usd,
+                })?;
+                continue;
+            }
+            let cost = micro_usd.map_or_else(|| "price unknown".to_owned(), dollars);
+            let text = format!(
+                "{purpose}: {calls} {}, {} tokens in ({} cached), {} out, {cost}",
+                if calls == 1 { "call" } else { "calls" },
+                usage.input,
+                usage.cached,
+                usage.output,
+            );
+            self.stage("model", &text)?;
+        }
+        Ok(())
+    }
+
+    /// Something that a person should know.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn warn(&mut self, text: &str) -> Result<(), CliError> {
+        Ok(writeln!(self.context.streams.err, "warning: {}", plain(text))?)
+    }
+
     fn json(&self) -> bool {
         self.context.format == Format::Json
     }
 
-    fn session(&mut self, host: &Host) -> Result<(), CliError> {
+    /// Which session it is, and what is missing of its confinement.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn session(&mut self, host: &Host) -> Result<(), CliError> {
         let tier = host.tier();
         if self.json() {
             let session = host.session().id().as_str();
@@ -107,7 +277,12 @@ impl Teller<'_, '_> {
         Ok(())
     }
 
-    fn step(
+    /// A step is about to be examined.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn step(
         &mut self,
         number: usize,
         tool: &str,
@@ -125,7 +300,12 @@ impl Teller<'_, '_> {
         Ok(writeln!(self.context.streams.out, "step {number}  {tool}  {}{more}", plain(&line))?)
     }
 
-    fn ran(
+    /// What a tool returned.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn ran(
         &mut self,
         number: usize,
         tool: &str,
@@ -154,7 +334,12 @@ impl Teller<'_, '_> {
         Ok(())
     }
 
-    fn notes(&mut self, number: usize, notes: &[FindingRecord]) -> Result<(), CliError> {
+    /// Rules that warn, or could not be decided.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn notes(&mut self, number: usize, notes: &[FindingRecord]) -> Result<(), CliError> {
         for note in notes {
             let (stage, why) = match &note.verdict.outcome {
                 Outcome::Undetermined(why) => ("undecided", why.as_ref()),
@@ -170,7 +355,15 @@ impl Teller<'_, '_> {
     }
 
     /// Tells an incident, has it worked on to its rest, and tells that.
-    fn whole_incident(&mut self, host: &mut Host, incident: &Incident) -> Result<End, CliError> {
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn whole_incident(
+        &mut self,
+        host: &mut Host,
+        incident: &Incident,
+    ) -> Result<End, CliError> {
         self.incident(incident, 0)?;
         if let Some(done) = block_on(host.idle())? {
             self.incident(&done, incident.revision())?;
@@ -287,7 +480,12 @@ impl Teller<'_, '_> {
         }
     }
 
-    fn stage(&mut self, stage: &str, text: &str) -> Result<(), CliError> {
+    /// One stage, with a word in front.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn stage(&mut self, stage: &str, text: &str) -> Result<(), CliError> {
         if self.json() {
             return self.context.json(&Line::Stage { stage, text });
         }
@@ -305,7 +503,11 @@ impl Teller<'_, '_> {
     }
 
     /// What became of the changes that were made on a layer.
-    fn published(&mut self, host: &Host) -> Result<(), CliError> {
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn published(&mut self, host: &Host) -> Result<(), CliError> {
         let Some(publication) = host.session().publication() else { return Ok(()) };
         let (changed, id) = (publication.changed, host.session().id());
         let text = match changed {
@@ -325,7 +527,12 @@ impl Teller<'_, '_> {
         Ok(())
     }
 
-    fn ended(&mut self, end: &End, steps: usize) -> Result<(), CliError> {
+    /// How it ended, after so many steps.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn ended(&mut self, end: &End, steps: usize) -> Result<(), CliError> {
         if self.json() {
             return self.context.json(&Line::Ended { end });
         }
@@ -340,6 +547,7 @@ impl Teller<'_, '_> {
             End::Incident { step, incident } => {
                 format!("incident {incident}: the task was ended after step {step}{}", rest(*step))
             }
+            End::Limit { why } => format!("stopped after {steps} steps: {}", plain(why)),
             End::Held { step } => format!("held after step {step}{}", rest(*step)),
         };
         Ok(writeln!(self.context.streams.out, "{text}")?)

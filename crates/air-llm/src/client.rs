@@ -15,7 +15,7 @@ use std::{
 };
 
 use air_core::port::BoxFuture;
-use air_wire::Answer;
+use air_wire::{Answer, Stop};
 use tokio::sync::Semaphore;
 
 use self::{breaker::Breaker, quirk::Quirks};
@@ -191,8 +191,9 @@ fn http(spec: &ModelSpec, limits: &Limits) -> Result<reqwest::Client, ClientErro
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(limits.connect);
     if !spec.is_encrypted() {
-        // Certificates are not needed, and a small machine may have none.
-        builder = builder.tls_certs_only([]);
+        // Certificates are not needed, and a small machine may have none. Small servers close connections
+        // without a word, after a stream for one, and a new one costs next to nothing.
+        builder = builder.tls_certs_only([]).pool_max_idle_per_host(0);
     }
     if spec.is_loopback() {
         builder = builder.no_proxy();
@@ -240,7 +241,8 @@ impl Inner {
         loop {
             admission.sent();
             let refused = match self.send(&call.request, &quirks, call.listener.as_ref()).await {
-                Ok(answer) => {
+                Ok(mut answer) => {
+                    tell_cut(&mut answer, call.request.max_output_tokens);
                     admission.answered(&answer);
                     known().add(quirks);
                     return Ok(answer);
@@ -266,6 +268,14 @@ impl Inner {
             }
             self.clock.sleep(wait).await;
         }
+    }
+}
+
+/// Some servers say that an answer is complete when its limit has cut it off.
+fn tell_cut(answer: &mut Answer, most: Option<u32>) {
+    let full = most.is_some_and(|most| answer.usage.output >= u64::from(most));
+    if full && matches!(answer.stop, Stop::End | Stop::ToolUse) {
+        answer.stop = Stop::Length;
     }
 }
 

@@ -51,7 +51,7 @@ impl Quirks {
             (Quirk::OldTokenLimit, sends("max_completion_tokens") && unknown && names(&["max_completion_tokens"])),
             (Quirk::Temperature,   request.temperature.is_some() && unknown && names(&["temperature"])),
             (Quirk::Seed,          request.seed.is_some() && unknown && names(&["seed"])),
-            (Quirk::Probabilities, request.top_logprobs.is_some() && unknown && names(&["logprobs"])),
+            (Quirk::Probabilities, request.top_logprobs.is_some() && (unknown || names(&["requires"])) && names(&["logprobs"])),
             (Quirk::Form,          request.output.is_some() && unknown && names(&FORM)),
             (Quirk::StreamUsage,   sends("stream_options") && unknown && names(&["stream_options"])),
         ];

@@ -8,6 +8,7 @@
 
 mod dialects;
 mod faults;
+mod llama;
 mod names;
 mod quirks;
 mod recording;

@@ -32,12 +32,13 @@ fn full() -> Request {
 fn what_is_refused_by_name_is_left_out() {
     type Check = fn(&Value) -> bool;
     #[rustfmt::skip]
-    let table: [(u16, &str, Check); 9] = [
+    let table: [(u16, &str, Check); 10] = [
         (400, "tool_choice: value must be a string",                                          |b| b["tool_choice"] == "required"),
         (422, "Input should be 'auto', 'none' (field tool_choice)",                           |b| b["tool_choice"] == "required"),
         (400, "Unsupported value: 'temperature' does not support 0 with this model.",         |b| b.get("temperature").is_none()),
         (400, "Unrecognized request argument supplied: seed",                                 |b| b.get("seed").is_none()),
         (400, "logprobs is not supported by this model",                                      |b| b.get("logprobs").is_none() && b.get("top_logprobs").is_none()),
+        (400, "top_logprobs requires logprobs to be set to true",                             |b| b.get("logprobs").is_none() && b.get("top_logprobs").is_none()),
         (422, "response_format: Extra inputs are not permitted",                              |b| b.get("response_format").is_none()),
         (400, "'response_format' of type 'json_schema' is not supported",                     |b| b.get("response_format").is_none()),
         (400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", |b| b["max_completion_tokens"] == 50 && b.get("max_tokens").is_none()),

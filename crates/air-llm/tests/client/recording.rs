@@ -93,6 +93,34 @@ fn nonces_are_exchanged_in_requests_and_answers() {
     assert_eq!(answer, "seen between <data fedcba9876543210> and its end");
 }
 
+/// A judge whose opinion is the number of letters of the question.
+fn judge(seen: &Seen) -> Reply {
+    let body: serde_json::Value = serde_json::from_str(&seen.body).unwrap();
+    let text = body["messages"][1]["content"].to_string();
+    let code = text.split("Code of this request: ").nth(1).unwrap_or_default();
+    let code: String = code.chars().take(8).collect();
+    let answer = ["yes", "no"][text.split(' ').count() % 2];
+    let answer = serde_json::json!({ "rule": 1, "outcome": answer, "confidence": 0.9, "rationale": "so it is", "quotes": [] });
+    said(&serde_json::json!({ "request": code, "answers": [answer] }).to_string())
+}
+
+/// Every request of a judge holds marks that nobody can guess.
+#[test]
+fn a_judge_is_played_again() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("cassette.jsonl");
+    let server = Server::start(|_, seen| judge(seen));
+    let tape = Tape::create(&path).unwrap();
+    let model = Arc::new(client(&server, Options::default()));
+    let settings = air_llm::JudgeSettings::default;
+    let score = |model| block_on(air_llm::probe(model, settings())).unwrap();
+    let live = score(Arc::new(Recorder::new(model, tape)));
+    assert!(live.undetermined * 2 < live.right + live.wrong, "{live:?}");
+    let cassette = Cassette::open(&path).unwrap();
+    let again = score(Arc::new(Replay::new("openai:m", cassette.clone())));
+    assert_eq!((again, cassette.left()), (live, 0));
+}
+
 #[test]
 fn pieces_are_heard_again() {
     let heard = Arc::new(Mutex::new(Vec::new()));

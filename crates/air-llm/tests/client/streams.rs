@@ -100,6 +100,17 @@ fn a_stream_without_end_is_cut_short() {
 }
 
 #[test]
+fn a_full_answer_counts_as_cut_off_whatever_the_server_says() {
+    let server = Server::start(|_, _| said("{\"happened\": "));
+    let client = client(&server, Options::default());
+    for (most, stop) in [(100, air_wire::Stop::Length), (101, air_wire::Stop::End)] {
+        let mut call = call("well?");
+        call.request.max_output_tokens = Some(most);
+        assert_eq!(block_on(client.answer(call)).unwrap().stop, stop);
+    }
+}
+
+#[test]
 fn arguments_that_are_cut_off_are_told_as_such() {
     let body = chat("yes").replace("\"finish_reason\":\"stop\"", "\"finish_reason\":\"length\"");
     let call = r#""tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"{\"a\": "}}]"#;
