@@ -8,7 +8,7 @@ use std::{
 };
 
 /// Every target. The names are those in `fuzz/Cargo.toml`.
-pub(crate) const TARGETS: [&str; 5] = ["rules", "conditions", "python", "shell", "journal"];
+pub(crate) const TARGETS: [&str; 6] = ["rules", "conditions", "python", "shell", "journal", "wire"];
 /// An input that takes longer, in seconds, is a hang.
 const HANG_SECONDS: u32 = 20;
 

@@ -260,6 +260,9 @@ fn taken_apart(outcome: StepOutcome) -> (Outcome, Vec<FindingRecord>, Option<Obs
         StepOutcome::Ran { observation, notes } => (Outcome::Ran, notes, Some(observation)),
         StepOutcome::Held { observation, notes } => (Outcome::Held, notes, Some(observation)),
         StepOutcome::Refused { findings, .. } => (Outcome::Refused, findings, None),
+        StepOutcome::Overtaken { incident } => {
+            (Outcome::Incident, incident.detection().findings.clone(), None)
+        }
         StepOutcome::Incident { observation, incident } => {
             (Outcome::Incident, incident.detection().findings.clone(), Some(observation))
         }

@@ -2,6 +2,7 @@
 //! environment, flags. A later layer replaces what an earlier one said, key by key.
 
 mod file;
+mod models;
 #[cfg(test)]
 mod tests;
 
@@ -17,11 +18,13 @@ use air_facts::LabelTable;
 
 use crate::{environment::Environment, toml_file::TomlError};
 
+pub use models::{JudgeMode, ModelSettings, RespondBy};
+
 /// Name of a settings file.
 pub const FILE_NAME: &str = "air.toml";
 
 /// The settings in force.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// Rule files, directories of them, and patterns with `*` in the last component. Absolute.
     pub rules: Vec<PathBuf>,
@@ -45,6 +48,8 @@ pub struct Config {
     pub environment: Vec<(String, String)>,
     /// Programs that run beside the agent.
     pub services: Vec<air::Service>,
+    /// Language models.
+    pub models: ModelSettings,
     /// The settings files that were read, in order.
     pub files: Vec<PathBuf>,
 }
@@ -98,6 +103,13 @@ pub enum ConfigError {
         /// Where and why.
         source: air_facts::LabelError,
     },
+    /// A file that an agent may have written says where keys are sent.
+    #[error(
+        "`{}`: `model.base_url` may stand in your own settings alone: keys are sent there; \
+         use `--base-url`, or name the file with `--config`",
+        .0.display()
+    )]
+    Untrusted(PathBuf),
     /// Nothing says where state is to be kept.
     #[error("no place for state: set `--state`, `AIR_STATE` or `HOME`")]
     NoState,
@@ -117,6 +129,7 @@ impl Default for Config {
             system: false,
             environment: Vec::new(),
             services: Vec::new(),
+            models: ModelSettings::default(),
             files: Vec::new(),
         }
     }
@@ -136,13 +149,13 @@ impl Config {
     ) -> Result<Self, ConfigError> {
         let mut config = Self { state: environment.default_state(), ..Self::default() };
         if let Some(user) = environment.user_config() {
-            config.read_if_there(&user)?;
+            config.read_if_there(&user, true)?;
         }
         match &overrides.config {
-            Some(named) => config.read(&cwd.join(named))?,
+            Some(named) => config.read(&cwd.join(named), true)?,
             None => {
                 for directory in cwd.ancestors() {
-                    if config.read_if_there(&directory.join(FILE_NAME))? {
+                    if config.read_if_there(&directory.join(FILE_NAME), false)? {
                         break;
                     }
                 }
@@ -180,17 +193,21 @@ impl Config {
         table.map_err(|source| ConfigError::Labels { path: path.to_owned(), source })
     }
 
-    fn read_if_there(&mut self, path: &Path) -> Result<bool, ConfigError> {
+    fn read_if_there(&mut self, path: &Path, own: bool) -> Result<bool, ConfigError> {
         // Anything but a clear no is read, so that a file that cannot be is reported.
         if !path.try_exists().unwrap_or(true) || self.files.iter().any(|known| known == path) {
             return Ok(false);
         }
-        self.read(path).map(|()| true)
+        self.read(path, own).map(|()| true)
     }
 
-    fn read(&mut self, path: &Path) -> Result<(), ConfigError> {
+    /// `own`: the user named it, or it lies where no agent works.
+    fn read(&mut self, path: &Path, own: bool) -> Result<(), ConfigError> {
         let text = read(path)?;
         let layer = file::parse(&text, &path.display().to_string())?;
+        if !own && layer.says_where_keys_go() {
+            return Err(ConfigError::Untrusted(path.to_owned()));
+        }
         layer.apply(self, path.parent().unwrap_or(Path::new("/")));
         self.files.push(path.to_owned());
         Ok(())

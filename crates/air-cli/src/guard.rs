@@ -6,12 +6,12 @@ use std::{
     time::Duration,
 };
 
-use air::{Air, Settings, Shape};
+use air::{Air, Minds, Settings, Shape};
 use air_core::rule::Rule;
 use air_lang::Parsed;
 use futures::executor::block_on;
 
-use crate::{context::Context, error::CliError, play::plain, rule_files};
+use crate::{config::JudgeMode, context::Context, error::CliError, rule_files, tell::plain};
 
 /// What a command says about the workspace.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +26,10 @@ pub struct Target {
     pub no_learn: bool,
     /// Let tools work on the workspace itself, whatever the settings say.
     pub direct: bool,
+    /// The models that take part.
+    pub minds: Minds,
+    /// When verdicts are waited for, in place of what the settings say.
+    pub judge_mode: Option<JudgeMode>,
 }
 
 /// Settings for the workspace, with no rules loaded.
@@ -55,6 +59,8 @@ pub fn settings(context: &Context<'_>, target: &Target) -> Result<Settings, CliE
     }
     settings.policy = config.policy;
     settings.unsandboxed = target.unsandboxed;
+    settings.models = config.models.models(target.judge_mode);
+    settings.minds = target.minds.clone();
     settings.learn = config.learn && !target.no_learn;
     settings.layered = config.layered && !target.direct;
     if config.system {

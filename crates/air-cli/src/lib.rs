@@ -12,12 +12,15 @@ pub mod environment;
 pub mod error;
 pub mod exit;
 pub mod guard;
+pub mod model;
 pub mod play;
 mod rewrite;
 pub mod rule_files;
 pub mod script;
+pub mod tell;
 pub mod time;
 pub mod toml_file;
+pub mod work;
 
 use std::path::PathBuf;
 

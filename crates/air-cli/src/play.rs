@@ -1,82 +1,18 @@
-//! The scripted agent at work: each step asked for, run, examined, and told as it happens.
+//! The scripted agent at work.
 
-use air::{Air, Host, Nobody, StepOutcome};
-use air_core::{
-    evaluation::FindingRecord,
-    incident::{Ending, Incident, IncidentEvent, Phase, State},
-    outcome::Outcome,
-    port::GuardrailStore as _,
-    step::ToolCall,
-};
-use air_workspace::Tools;
-use futures::executor::block_on;
-use serde::Serialize;
 use std::sync::Arc;
 
-use crate::{args::Format, context::Context, error::CliError, script::Script};
+use air::{Air, Nobody, StepOutcome};
+use air_core::step::ToolCall;
+use air_workspace::Tools;
+use futures::executor::block_on;
 
-/// How much of a tool's output a person is shown, in lines.
-const MOST_LINES: usize = 8;
-
-/// How much of a call, and of a line of output, a person is shown, in characters.
-const MOST_SHOWN: usize = 90;
-
-/// How a script ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "end", rename_all = "snake_case")]
-pub enum End {
-    /// Every step ran and nothing was found.
-    Done,
-    /// A step was refused; the ones after it did not run.
-    Blocked {
-        /// Its position in the script, from 1.
-        step: usize,
-        /// The guardrails that refused it.
-        guardrails: Vec<String>,
-    },
-    /// A step was an incident; the ones after it did not run.
-    Incident {
-        /// Its position in the script, from 1.
-        step: usize,
-        /// The incident.
-        incident: String,
-    },
-    /// A critical rule could not be decided after a step; the ones after it did not run.
-    Held {
-        /// Its position in the script, from 1.
-        step: usize,
-    },
-}
-
-/// One line of `--format json`.
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Line<'l> {
-    Session {
-        version: u32,
-        session: &'l str,
-        tier: String,
-    },
-    Step {
-        step: usize,
-        tool: &'l str,
-        output: &'l str,
-        error: Option<&'l str>,
-    },
-    Note {
-        step: usize,
-        rule: &'l str,
-        why: &'l str,
-    },
-    Stage {
-        stage: &'l str,
-        text: &'l str,
-    },
-    Ended {
-        #[serde(flatten)]
-        end: &'l End,
-    },
-}
+use crate::{
+    context::Context,
+    error::CliError,
+    script::Script,
+    tell::{End, Teller},
+};
 
 /// Runs a script to its end.
 ///
@@ -93,7 +29,7 @@ pub fn play(air: &Air, script: &Script, context: &mut Context<'_>) -> Result<End
         })?;
     }
     let mut host = block_on(air.host(&script.task, "script", Arc::new(Nobody)))?;
-    let mut teller = Teller { context, air };
+    let mut teller = Teller::new(context, air);
     teller.session(&host)?;
     for (at, step) in script.steps.iter().enumerate() {
         let number = at + 1;
@@ -118,13 +54,9 @@ pub fn play(air: &Air, script: &Script, context: &mut Context<'_>) -> Result<End
             }
             StepOutcome::Incident { observation, incident } => {
                 teller.ran(number, &step.tool, &observation)?;
-                teller.incident(&incident, 0)?;
-                let told = incident.revision();
-                if let Some(done) = block_on(host.idle())? {
-                    teller.incident(&done, told)?;
-                }
-                End::Incident { step: number, incident: incident.id().to_string() }
+                teller.whole_incident(&mut host, &incident)?
             }
+            StepOutcome::Overtaken { incident } => teller.whole_incident(&mut host, &incident)?,
         };
         block_on(host.end())?;
         teller.published(&host)?;
@@ -135,287 +67,4 @@ pub fn play(air: &Air, script: &Script, context: &mut Context<'_>) -> Result<End
     teller.published(&host)?;
     teller.ended(&End::Done, script.steps.len())?;
     Ok(End::Done)
-}
-
-struct Teller<'t, 'w> {
-    context: &'t mut Context<'w>,
-    air: &'t Air,
-}
-
-impl Teller<'_, '_> {
-    fn json(&self) -> bool {
-        self.context.format == Format::Json
-    }
-
-    fn session(&mut self, host: &Host) -> Result<(), CliError> {
-        let tier = host.tier();
-        if self.json() {
-            let session = host.session().id().as_str();
-            return self.context.json(&Line::Session {
-                version: 1,
-                session,
-                tier: tier.to_string(),
-            });
-        }
-        if tier == air_core::port::Tier::T1 {
-            let text = "the agent's code runs with your rights: nothing contains it (T1)";
-            writeln!(self.context.streams.err, "warning: {text}")?;
-        }
-        if let Some(why) = host.without_layer() {
-            let text = "tools change the workspace at once, without a layer above it";
-            writeln!(self.context.streams.err, "warning: {text}: {}", plain(why))?;
-        }
-        Ok(())
-    }
-
-    fn step(
-        &mut self,
-        number: usize,
-        tool: &str,
-        arguments: &air_core::step::Arguments,
-    ) -> Result<(), CliError> {
-        if self.json() {
-            return Ok(());
-        }
-        let shown = ["code", "command", "path"].iter().find_map(|name| arguments.get(*name));
-        let shown = shown.and_then(serde_json::Value::as_str).unwrap_or_default();
-        let lines = shown.lines().map(str::trim).filter(|line| !line.is_empty());
-        let line = air_core::redact::redact(&lines.collect::<Vec<_>>().join("; "));
-        let more = if line.chars().nth(MOST_SHOWN).is_some() { " …" } else { "" };
-        let line: String = line.chars().take(MOST_SHOWN).collect();
-        Ok(writeln!(self.context.streams.out, "step {number}  {tool}  {}{more}", plain(&line))?)
-    }
-
-    fn ran(
-        &mut self,
-        number: usize,
-        tool: &str,
-        seen: &air_core::step::Observation,
-    ) -> Result<(), CliError> {
-        if self.json() {
-            let output = &air_core::redact::redact(&seen.content);
-            let error = seen.error.as_deref().map(air_core::redact::redact);
-            let error = error.as_deref();
-            return self.context.json(&Line::Step { step: number, tool, output, error });
-        }
-        let lines: Vec<&str> = seen.content.lines().collect();
-        for line in lines.iter().take(MOST_LINES) {
-            let shown: String = line.chars().take(MOST_SHOWN).collect();
-            let more = if shown.len() < line.len() { " …" } else { "" };
-            let shown = plain(&air_core::redact::redact(&shown));
-            writeln!(self.context.streams.out, "  | {shown}{more}")?;
-        }
-        if lines.len() > MOST_LINES {
-            writeln!(self.context.streams.out, "  | … {} more lines", lines.len() - MOST_LINES)?;
-        }
-        if let Some(error) = &seen.error {
-            let error = air_core::redact::redact(error);
-            self.stage("failed", error.lines().last().unwrap_or_default())?;
-        }
-        Ok(())
-    }
-
-    fn notes(&mut self, number: usize, notes: &[FindingRecord]) -> Result<(), CliError> {
-        for note in notes {
-            let (stage, why) = match &note.verdict.outcome {
-                Outcome::Undetermined(why) => ("undecided", why.as_ref()),
-                Outcome::Satisfied | Outcome::Unsatisfied => ("warned", "it holds, and warns only"),
-            };
-            if self.json() {
-                self.context.json(&Line::Note { step: number, rule: note.rule.as_str(), why })?;
-            } else {
-                self.stage(stage, &format!("@{}: {why}", note.rule))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Tells what happened to an incident after its first `told` events.
-    fn incident(&mut self, incident: &Incident, told: u64) -> Result<(), CliError> {
-        let record = block_on(air::records::incident(self.air.journal(), incident.id()))?;
-        let skip = usize::try_from(told).unwrap_or(usize::MAX);
-        for (_, event) in
-            record.events.iter().skip(skip).take(
-                usize::try_from(incident.revision()).unwrap_or(usize::MAX).saturating_sub(skip),
-            )
-        {
-            self.event(incident, event)?;
-        }
-        Ok(())
-    }
-
-    fn event(&mut self, incident: &Incident, event: &IncidentEvent) -> Result<(), CliError> {
-        match event {
-            IncidentEvent::Detected(detection) => {
-                let rules: Vec<String> = detection
-                    .findings
-                    .iter()
-                    .map(|found| format!("@{} ({})", found.rule, found.severity.keyword()))
-                    .collect();
-                self.stage(
-                    "detected",
-                    &format!("{}: incident {}", rules.join(", "), incident.id()),
-                )?;
-                for line in &detection.evidence {
-                    self.stage("", line)?;
-                }
-            }
-            IncidentEvent::ActionFinished { result, .. } => match result {
-                Ok(done) => self.stage("action", done)?,
-                Err(why) => self.stage("failed", why)?,
-            },
-            IncidentEvent::TryFailed { phase, why } => {
-                self.stage("again", &format!("{}: {why}", phase.name()))?;
-            }
-            IncidentEvent::PhaseEnded { phase, ending, verdict, adopted } => {
-                let proof = verdict.as_ref().map(|verdict| verdict.rationale.as_str());
-                self.phase(*phase, ending, proof)?;
-                if let Some(adopted) = adopted {
-                    let store = block_on(self.air.journal().current())?;
-                    let text = store.iter().find(|guardrail| guardrail.id == adopted.id);
-                    let text = text.map_or("", |guardrail| guardrail.text.as_str());
-                    let line = text.lines().next().unwrap_or_default();
-                    let id = &adopted.id;
-                    self.stage("guardrail", &format!("{id} is enforced from now on: {line}"))?;
-                }
-            }
-            IncidentEvent::Escalated { failed } => {
-                let failed: Vec<&str> = failed.iter().map(|phase| phase.name()).collect();
-                let (id, failed) = (incident.id(), failed.join(", "));
-                let way = format!(
-                    "look at it, then `airctl resume {id} --dismiss AS` or `--give-up WHY`"
-                );
-                self.stage("escalated", &format!("a person is needed: {failed}; {way}"))?;
-            }
-            IncidentEvent::OrderGiven { .. }
-            | IncidentEvent::AgentAnswered
-            | IncidentEvent::ActionStarted { .. }
-            | IncidentEvent::Preserved { .. }
-            | IncidentEvent::Resumed { .. }
-            | IncidentEvent::Closed { .. }
-            | IncidentEvent::GivenUp { .. } => {}
-        }
-        Ok(())
-    }
-
-    fn phase(
-        &mut self,
-        phase: Phase,
-        ending: &Ending,
-        proof: Option<&str>,
-    ) -> Result<(), CliError> {
-        let done = match phase {
-            Phase::Containment => "contained",
-            Phase::Recovery => "recovered",
-            Phase::Eradication => return self.eradication(ending),
-        };
-        match ending {
-            Ending::Done => {
-                self.stage(done, "")?;
-                self.stage("verified", proof.unwrap_or_default())
-            }
-            Ending::NotApplicable if phase == Phase::Containment => {
-                self.stage(done, "nothing is left to contain")
-            }
-            Ending::NotApplicable => self.stage(done, "not applicable: only past events prove it"),
-            Ending::Off => self.stage(done, "switched off"),
-            Ending::Failed { why } => self.stage("failed", &format!("{}: {why}", phase.name())),
-        }
-    }
-
-    fn eradication(&mut self, ending: &Ending) -> Result<(), CliError> {
-        match ending {
-            Ending::Failed { why } => self.stage("failed", &format!("eradication: {why}")),
-            Ending::Off => self.stage("guardrail", "none: learning is off"),
-            Ending::Done | Ending::NotApplicable => Ok(()),
-        }
-    }
-
-    fn stage(&mut self, stage: &str, text: &str) -> Result<(), CliError> {
-        if self.json() {
-            return self.context.json(&Line::Stage { stage, text });
-        }
-        let style = self.context.style(match stage {
-            "detected" | "failed" | "escalated" | "held" => {
-                anstyle::AnsiColor::Red.on_default().bold()
-            }
-            "blocked" | "guardrail" => anstyle::AnsiColor::Cyan.on_default().bold(),
-            "contained" | "recovered" | "verified" => anstyle::AnsiColor::Green.on_default().bold(),
-            _ => anstyle::Style::new().dimmed(),
-        });
-        let text = plain(&text.split_whitespace().collect::<Vec<_>>().join(" "));
-        let line = format!("  {style}{stage:<10}{style:#} {text}");
-        Ok(writeln!(self.context.streams.out, "{}", line.trim_end())?)
-    }
-
-    /// What became of the changes that were made on a layer.
-    fn published(&mut self, host: &Host) -> Result<(), CliError> {
-        let Some(publication) = host.session().publication() else { return Ok(()) };
-        let (changed, id) = (publication.changed, host.session().id());
-        let text = match changed {
-            0 => "nothing".to_owned(),
-            1 => format!("1 path in the workspace; `airctl undo --session {id}` takes that back"),
-            _ => format!(
-                "{changed} paths in the workspace; `airctl undo --session {id}` takes that back"
-            ),
-        };
-        self.stage("published", &text)?;
-        for path in &publication.merged {
-            self.stage("merged", &format!("{path}: somebody else had changed it, too"))?;
-        }
-        for path in &publication.held_back {
-            self.stage("held back", path)?;
-        }
-        Ok(())
-    }
-
-    fn ended(&mut self, end: &End, steps: usize) -> Result<(), CliError> {
-        if self.json() {
-            return self.context.json(&Line::Ended { end });
-        }
-        let rest = |step: usize| match steps - step {
-            0 => String::new(),
-            1 => ", and 1 later step did not run".to_owned(),
-            more => format!(", and {more} later steps did not run"),
-        };
-        let text = match end {
-            End::Done => format!("{steps} steps ran, no incident"),
-            End::Blocked { step, .. } => format!("blocked: step {step} did not run{}", rest(*step)),
-            End::Incident { step, incident } => {
-                format!("incident {incident}: the task was ended after step {step}{}", rest(*step))
-            }
-            End::Held { step } => format!("held after step {step}{}", rest(*step)),
-        };
-        Ok(writeln!(self.context.streams.out, "{text}")?)
-    }
-}
-
-/// Untrusted text without what a terminal would obey.
-pub fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
-}
-
-/// A state for a person.
-pub fn state_name(state: &State) -> String {
-    match state {
-        State::Closed(classification) => {
-            format!("closed ({})", classification_name(*classification))
-        }
-        State::Escalated(failed) => {
-            let failed: Vec<&str> = failed.iter().map(|phase| phase.name()).collect();
-            format!("escalated ({})", failed.join(", "))
-        }
-        other => other.name().to_owned(),
-    }
-}
-
-/// A classification for a person.
-pub fn classification_name(classification: air_core::incident::Classification) -> &'static str {
-    use air_core::incident::Classification as C;
-    match classification {
-        C::TruePositive => "true positive",
-        C::BenignPositive => "benign positive",
-        C::FalsePositive => "false positive",
-        C::Undetermined => "undetermined",
-    }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     evaluation::{FindingRecord, Gate, Review},
     id::{CallId, CheckpointId, IncidentId, PayloadId},
-    port::{Publication, Tier},
+    port::{Publication, Spending, Tier},
 };
 
 /// Where a session stands.
@@ -108,6 +108,13 @@ pub enum SessionEvent {
         /// AIR rules in shadow that hold.
         shadow: Vec<FindingRecord>,
     },
+    /// Models were asked about a step.
+    Spent {
+        /// Position of the step.
+        index: u32,
+        /// What that took, by purpose.
+        spent: Vec<Spending>,
+    },
     /// A person released a session that was held.
     Released,
     /// A step became an incident; the original task is over.
@@ -189,6 +196,7 @@ impl SessionEvent {
             Self::Gated { .. } => "gated",
             Self::StepStarted { .. } => "step_started",
             Self::StepReviewed { .. } => "step_reviewed",
+            Self::Spent { .. } => "spent",
             Self::Released => "released",
             Self::ResponseStarted { .. } => "response_started",
             Self::ResponseEnded { .. } => "response_ended",
@@ -243,7 +251,8 @@ impl Session {
             }
             (Status::Monitoring, E::Gated { .. } | E::ResponseStarted { .. })
             | (Status::Responding { .. } | Status::Unresolved { .. }, E::Published { .. })
-            | (Status::Terminated, E::Undone { .. }) => true,
+            | (Status::Terminated, E::Undone { .. })
+            | (_, E::Spent { .. }) => true,
             // A step that is open must be examined first, or it never would be.
             (Status::Monitoring, E::TaskEnded | E::Published { .. }) => {
                 self.open.is_empty() && !self.held
@@ -276,7 +285,11 @@ impl Session {
         use SessionEvent as E;
         self.revision += 1;
         match event {
-            E::Opened { .. } | E::Gated { .. } | E::Published { .. } | E::Undone { .. } => {}
+            E::Opened { .. }
+            | E::Gated { .. }
+            | E::Spent { .. }
+            | E::Published { .. }
+            | E::Undone { .. } => {}
             E::StepStarted { index, tool, step, checkpoint, .. } => {
                 self.last_index = self.last_index.max(*index);
                 let (tool, step) = (tool.clone(), step.clone());

@@ -19,12 +19,15 @@ pub struct Call {
     pub deadline: Option<Duration>,
     /// Hears the answer while it comes. Makes it a stream.
     pub listener: Option<Listener>,
+    /// Random texts in the request that are others every time, such as delimiters: a recording knows the
+    /// request without them.
+    pub nonces: Vec<String>,
 }
 
 impl Call {
     /// A call without a listener, within the model's own limit.
     pub fn new(purpose: Purpose, request: Request) -> Self {
-        Self { request, purpose, deadline: None, listener: None }
+        Self { request, purpose, deadline: None, listener: None, nonces: Vec::new() }
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) async fn judge(ports: &Ports, inquiry: Inquiry) -> Vec<Verdict> {
 }
 
 /// An error with its causes, in one line.
-fn told(error: &dyn std::error::Error) -> String {
+pub(crate) fn told(error: &dyn std::error::Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

@@ -36,7 +36,10 @@ impl Session {
         let missing: Roots = Root::ALL.into_iter().collect();
         scene.supply(facts, missing.without(facts.supplied()), Some(effects)).await;
         let response = if self.respond {
-            plan::response(&decided.hits, effects, (step, scene.code()), facts, &self.ports).await?
+            {
+                let with = (&self.ports, &self.models);
+                plan::response(&decided.hits, effects, (step, scene.code()), facts, with).await?
+            }
         } else {
             Vec::new()
         };

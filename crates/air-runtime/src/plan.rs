@@ -14,19 +14,25 @@ use air_core::{
     step::CompletedStep,
 };
 
-use crate::{Ports, decide::payload, repair, session::RuntimeError};
+use crate::{
+    Ports,
+    decide::payload,
+    models::{Models, Remediation},
+    repair,
+    session::RuntimeError,
+};
 
 /// What AIR will do by itself, in order, each once.
 ///
 /// Everything is frozen and the evidence kept first; then all that runs is ended: nothing shows that
-/// the harm has stopped while it does. Where no rule says how to respond, AIR takes what the step
-/// created out of reach and puts the workspace back.
+/// the harm has stopped while it does. Where no rule says how to respond, the agent is told to; without
+/// one, AIR takes what the step created out of reach and puts the workspace back.
 pub(crate) async fn response(
     findings: &[Finding],
     effects: &Effects,
     (step, code): (&CompletedStep, &CodeFacts),
     facts: &Facts,
-    ports: &Ports,
+    (ports, models): (&Ports, &Models),
 ) -> Result<Vec<PlannedAction>, RuntimeError> {
     let mut plan = Vec::new();
     let mut add = |phase: Phase, action: Action| {
@@ -38,9 +44,16 @@ pub(crate) async fn response(
     let quarantine = || Action::Quarantine { paths: created(effects) };
     add(Phase::Containment, Action::Preserve);
     add(Phase::Containment, Action::Kill);
-    let lines: Vec<&ResponseAction> =
+    let mut lines: Vec<&ResponseAction> =
         findings.iter().flat_map(|finding| respond(&finding.rule)).collect();
-    if lines.is_empty() {
+    let fallback = models.remediation != Remediation::Alone;
+    if !fallback {
+        lines.clear();
+    }
+    let by_agent = ports.responder.is_some() && models.remediation != Remediation::Air;
+    if lines.is_empty() && by_agent {
+        add(Phase::Recovery, Action::Order { told: models.told, fallback });
+    } else if lines.is_empty() {
         if !created(effects).is_empty() {
             add(Phase::Containment, quarantine());
         }

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use air_core::{
     effects::{Change, Effects},
+    engine::Engine,
     fact::{Facts, Root, Roots},
     id::IncidentId,
     incident::{Action, Directive, Exhibit, Incident, IncidentEvent, Input, Phase, PlannedAction},
@@ -20,7 +21,8 @@ use crate::{
     decide::{inquiry, judge},
     eradicate,
     facts::{History, Scene},
-    repair,
+    models::Models,
+    order, repair,
     session::RuntimeError,
 };
 
@@ -39,6 +41,8 @@ pub(crate) struct Context<'a> {
     pub(crate) task: &'a str,
     pub(crate) agent: &'a str,
     pub(crate) history: &'a History,
+    pub(crate) engine: &'a Engine,
+    pub(crate) models: &'a Models,
 }
 
 /// An incident with all that its journal refers to.
@@ -135,6 +139,9 @@ async fn perform(
         let program = (tool.as_str(), arguments, said.as_str());
         return repair::perform(ports, context, case, incident, program).await;
     }
+    if matches!(action, Action::Order { .. }) {
+        return order::perform(ports, context, case, incident, (id, action)).await;
+    }
     if *action != Action::Preserve {
         return Ok(Input::Finished(act(ports, incident, id, action).await));
     }
@@ -170,7 +177,7 @@ async fn act(
 ) -> Result<String, String> {
     let workspace = &*ports.workspace;
     let done = match action {
-        Action::Preserve | Action::Repair { .. } => {
+        Action::Preserve | Action::Repair { .. } | Action::Order { .. } => {
             return Err("this is done elsewhere".to_owned());
         }
         Action::Kill => workspace.kill().await,

@@ -16,6 +16,7 @@ use crate::{
     engine::engine,
     facts::History,
     respond::{self, Context, Until},
+    review::Wait,
     session::{Opening, ReviewReply, RuntimeError, Session, Ticket},
 };
 
@@ -107,7 +108,10 @@ impl Session {
             history,
             publication: None,
             respond: opening.respond,
+            models: opening.models,
             mistaken: Vec::new(),
+            pending: None,
+            late: Vec::new(),
             id,
             ports,
         })
@@ -139,6 +143,10 @@ impl Session {
                 ReviewReply::Incident(incident, _) => attention.incident = Some(*incident),
                 ReviewReply::Continue(notes) | ReviewReply::Held(notes) => {
                     attention.undetermined.extend(notes);
+                }
+                ReviewReply::Pending => {
+                    let incident = self.settle(Wait::Verdict).await?;
+                    attention.incident = incident.map(|incident| *incident);
                 }
             }
         }
@@ -244,6 +252,12 @@ impl Session {
     }
 
     pub(crate) fn context(&self) -> Context<'_> {
-        Context { task: &self.task, agent: &self.agent, history: &self.history }
+        Context {
+            task: &self.task,
+            agent: &self.agent,
+            history: &self.history,
+            engine: &self.engine,
+            models: &self.models,
+        }
     }
 }

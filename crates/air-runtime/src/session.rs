@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use air_core::{
     code::CodeFacts,
     engine::Engine,
-    evaluation::{Decided, Finding, FindingRecord, Gate, Review},
+    evaluation::{Decided, Finding, FindingRecord, Gate},
     id::{CallId, CheckpointId, RuleName, SessionId},
     incident::{Incident, TransitionError},
     policy::FailPolicy,
@@ -13,8 +13,7 @@ use air_core::{
     rule::Rule,
     ruleset::DuplicateRuleError,
     session::{self, SessionEvent, Status},
-    step::{Arguments, CompletedStep, Observation, ProposedStep, ToolCall},
-    withhold,
+    step::{Arguments, Observation, ProposedStep, ToolCall},
 };
 
 use crate::{
@@ -23,7 +22,9 @@ use crate::{
     engine::{GuardrailFault, engine},
     eradicate,
     facts::{History, Scene},
+    models::Models,
     respond::Until,
+    review::{Pending, Wait},
 };
 
 /// A session could not go on. What was journaled stays; resume it.
@@ -74,6 +75,8 @@ pub struct Opening {
     pub enforce: bool,
     /// Whether incidents are responded to; otherwise they are found and learned from, no more.
     pub respond: bool,
+    /// How models take part.
+    pub models: Models,
 }
 
 /// Leave to run one call. Give it back to [`Session::after_step`].
@@ -99,6 +102,9 @@ pub enum GateReply {
         /// Guardrails that warn, or could not be decided and were let pass.
         notes: Vec<FindingRecord>,
     },
+    /// The step before, whose verdict was still awaited, is an incident: the task is over, and this call
+    /// does not run.
+    Incident(Box<Incident>),
     /// It may not.
     Refused {
         /// Guardrails that hold or could not be decided; empty where the session is over or held.
@@ -113,6 +119,8 @@ pub enum GateReply {
 pub enum ReviewReply {
     /// No incident. AIR rules that could not be decided are named.
     Continue(Vec<FindingRecord>),
+    /// A judge is still at it: the agent may plan its next step, and the verdict comes before that runs.
+    Pending,
     /// A critical rule could not be decided: no further call before a person has looked.
     Held(Vec<FindingRecord>),
     /// An incident; containment and recovery are decided, and the task is over. With what the agent
@@ -132,9 +140,14 @@ pub struct Session {
     pub(crate) history: History,
     pub(crate) publication: Option<Publication>,
     pub(crate) respond: bool,
+    pub(crate) models: Models,
     /// Wider forms that have held on steps that nothing objected to.
     pub(crate) mistaken: Vec<RuleName>,
     pub(crate) faults: Vec<GuardrailFault>,
+    /// The last step, while its verdict is awaited.
+    pub(crate) pending: Option<Box<Pending>>,
+    /// What could not be decided of steps whose verdict came later.
+    pub(crate) late: Vec<FindingRecord>,
 }
 
 impl Session {
@@ -156,7 +169,10 @@ impl Session {
             history: History::default(),
             publication: None,
             respond: opening.respond,
+            models: opening.models,
             mistaken: Vec::new(),
+            pending: None,
+            late: Vec::new(),
             faults,
             ports,
         };
@@ -182,6 +198,11 @@ impl Session {
         &self.faults
     }
 
+    /// Rules that could not be decided on steps whose verdict came after the step. Each is told once.
+    pub fn late(&mut self) -> Vec<FindingRecord> {
+        std::mem::take(&mut self.late)
+    }
+
     /// Position of the next step, from 1.
     pub fn next_index(&self) -> u32 {
         self.machine.last_index() + 1
@@ -204,9 +225,25 @@ impl Session {
         tool: String,
         arguments: Arguments,
     ) -> Result<GateReply, RuntimeError> {
+        if let Some(incident) = self.settle(Wait::Window).await? {
+            return Ok(GateReply::Incident(incident));
+        }
         if let Some(message) = self.closed() {
             return Ok(GateReply::Refused { findings: Vec::new(), message });
         }
+        let index = self.next_index();
+        let reply = self.gate(call, plan, tool, arguments).await;
+        self.spent(index).await?;
+        reply
+    }
+
+    async fn gate(
+        &mut self,
+        call: CallId,
+        plan: String,
+        tool: String,
+        arguments: Arguments,
+    ) -> Result<GateReply, RuntimeError> {
         let step = ProposedStep {
             session: self.id.clone(),
             index: self.next_index(),
@@ -262,55 +299,6 @@ impl Session {
         Ok(GateReply::Run { ticket, notes })
     }
 
-    /// The call came back, failed, or was cut off: what was it?
-    ///
-    /// # Errors
-    ///
-    /// If the journal cannot be written; the session must not go on then.
-    pub async fn after_step(
-        &mut self,
-        ticket: Ticket,
-        observation: Option<Observation>,
-    ) -> Result<ReviewReply, RuntimeError> {
-        let Ticket { step, checkpoint, code, foretold } = ticket;
-        let completed = CompletedStep { proposed: step, observation };
-        let after = Some((&completed.observation, &checkpoint));
-        let scene = self.scene(&completed.proposed, after, code);
-        let effects = scene.effects(&checkpoint).await;
-        let evaluation = self.engine.after_step(&completed.proposed.call.tool);
-        let mut facts = scene.facts();
-        let decided = decide(&scene, evaluation, &mut facts, Some(&effects)).await;
-        let code = Arc::clone(scene.code());
-        if decided.decision == Review::Respond {
-            let known = scene.code;
-            let seen = completed.observation.clone().unwrap_or_default();
-            let rules: Vec<_> =
-                decided.hits.iter().map(|finding| finding.rule.name.clone()).collect();
-            let returned =
-                withhold::observation(&seen, &rules, &effects, &code, &*self.ports.labels);
-            let incident = self
-                .open_incident(&completed, &checkpoint, known, &effects, &mut facts, &decided)
-                .await?;
-            return Ok(ReviewReply::Incident(Box::new(incident), returned));
-        }
-        let undetermined = records(&decided.undetermined);
-        let done = payload(&self.ports, &(&completed, &effects)).await?;
-        let event = SessionEvent::StepReviewed {
-            index: completed.proposed.index,
-            review: decided.decision,
-            done,
-            undetermined: undetermined.clone(),
-            shadow: records(&decided.shadow),
-        };
-        self.record(event, Durability::Process).await?;
-        self.history.push(&completed, effects, &code, &*self.ports.workspace);
-        self.mistaken.extend(foretold);
-        Ok(match decided.decision {
-            Review::Ask => ReviewReply::Held(undetermined),
-            Review::Continue | Review::Respond => ReviewReply::Continue(undetermined),
-        })
-    }
-
     /// The agent has nothing to do: work that is not on its path is done now, such as eradication.
     /// Returns the incident if one is open.
     ///
@@ -318,10 +306,13 @@ impl Session {
     ///
     /// If the journal cannot be written.
     pub async fn idle(&mut self) -> Result<Option<Incident>, RuntimeError> {
+        self.settle(Wait::Verdict).await?;
         let Status::Responding { incident } = self.machine.status().clone() else {
             return Ok(None);
         };
-        self.drive(&incident, Until::Rest).await.map(Some)
+        let incident = self.drive(&incident, Until::Rest).await?;
+        self.spent(incident.detection().index).await?;
+        Ok(Some(incident))
     }
 
     /// A person has looked at a held session, and its task is over.
@@ -340,6 +331,7 @@ impl Session {
     ///
     /// If the journal cannot be written.
     pub async fn end(&mut self) -> Result<(), RuntimeError> {
+        self.settle(Wait::Verdict).await?;
         if self.machine.admits(&SessionEvent::TaskEnded).is_ok() {
             self.publish().await?;
             eradicate::narrow(&self.ports, &self.mistaken).await?;
@@ -364,6 +356,16 @@ impl Session {
     /// What became of the session's changes, once it has ended.
     pub fn publication(&self) -> Option<&Publication> {
         self.publication.as_ref()
+    }
+
+    /// Journals what models took since the last time, for the step of that position.
+    pub(crate) async fn spent(&mut self, index: u32) -> Result<(), RuntimeError> {
+        let Some(spendings) = &self.ports.spendings else { return Ok(()) };
+        let spent = spendings.take();
+        if spent.is_empty() {
+            return Ok(());
+        }
+        self.record(SessionEvent::Spent { index, spent }, Durability::Process).await
     }
 
     /// Why no call is accepted, if none is.

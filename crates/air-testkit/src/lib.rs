@@ -9,6 +9,8 @@ pub mod mutation;
 pub mod rename;
 pub mod run;
 pub mod scripted;
+#[cfg(feature = "server")]
+pub mod server;
 pub mod suite;
 mod transcript;
 mod verdict;

@@ -232,6 +232,7 @@ impl Stage {
             policy: air_core::policy::FailPolicy::default(),
             enforce: true,
             respond: true,
+            models: air_runtime::Models::default(),
         }
     }
 }

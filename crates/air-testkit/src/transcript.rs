@@ -31,6 +31,10 @@ impl Stage {
         for (number, step) in (1_u32..).zip(&script.step) {
             let reply = self.propose(&mut session, number, step)?;
             let line = match reply {
+                GateReply::Incident(incident) => {
+                    block_on(session.idle())?;
+                    format!("late respond{}", names(&incident.detection().findings))
+                }
                 GateReply::Refused { findings, .. } if findings.is_empty() => "not run".to_owned(),
                 GateReply::Refused { findings, .. } => {
                     let records: Vec<FindingRecord> =
@@ -51,6 +55,7 @@ impl Stage {
                             format!("{gate}, undetermined{}", names(&notes))
                         }
                         ReviewReply::Held(notes) => format!("{gate}, hold{}", names(&notes)),
+                        ReviewReply::Pending => format!("{gate}, pending"),
                         ReviewReply::Incident(incident, _) => {
                             block_on(session.idle())?;
                             let found = &incident.detection().findings;
@@ -113,6 +118,9 @@ fn told(event: &IncidentEvent) -> Option<String> {
         IncidentEvent::ActionFinished { result: Ok(done), .. } => done.clone(),
         IncidentEvent::ActionFinished { result: Err(why), .. } => format!("failed: {why}"),
         IncidentEvent::Detected(_) => "detected".to_owned(),
+        IncidentEvent::AgentActed { tool, refused: None, .. } => format!("agent called {tool}"),
+        IncidentEvent::AgentActed { tool, refused: Some(_), .. } => format!("agent refused {tool}"),
+        IncidentEvent::AgentReported { .. } => "agent reported".to_owned(),
         IncidentEvent::OrderGiven { .. } => "order given".to_owned(),
         IncidentEvent::AgentAnswered => "agent answered".to_owned(),
         IncidentEvent::TryFailed { phase, .. } => format!("{} again", phase.name()),

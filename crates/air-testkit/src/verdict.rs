@@ -113,6 +113,11 @@ impl Stage {
         let mut seen = Seen::default();
         let reply = self.propose(session, number, step)?;
         let ticket = match reply {
+            GateReply::Incident(incident) => {
+                seen.add(&incident.detection().findings);
+                seen.stopped = true;
+                return Ok(seen);
+            }
             GateReply::Refused { findings, .. } => {
                 let records: Vec<_> =
                     findings.iter().map(air_core::evaluation::Finding::record).collect();
@@ -129,6 +134,7 @@ impl Stage {
         self.workspace.change(step.effects.observed());
         match block_on(session.after_step(*ticket, Some(step.observation())))? {
             ReviewReply::Continue(notes) => seen.add(&notes),
+            ReviewReply::Pending => {}
             ReviewReply::Held(notes) => {
                 seen.add(&notes);
                 seen.stopped = true;

@@ -52,6 +52,18 @@ pub enum Stop {
     Other(String),
 }
 
+impl Stop {
+    /// Made to agree with what was said: servers differ in what they call an answer with calls.
+    pub(crate) fn settled(self, parts: &[Part]) -> Self {
+        let calls = parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
+        match self {
+            Self::End if calls => Self::ToolUse,
+            Self::ToolUse if !calls => Self::End,
+            other => other,
+        }
+    }
+}
+
 /// Tokens that a request took. What a provider does not tell is zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {

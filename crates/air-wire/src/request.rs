@@ -2,10 +2,11 @@
 
 use std::{fmt, sync::Arc};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// A wire format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Dialect {
     /// OpenAI Chat Completions: also Ollama, llama.cpp, vLLM and whatever calls itself compatible.
     OpenAiChat,
@@ -67,7 +68,7 @@ pub struct Request {
 }
 
 /// One turn of a conversation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     /// Who speaks.
     pub role: Role,
@@ -88,7 +89,7 @@ impl Message {
 }
 
 /// Who speaks. Results of tools are the user's side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     /// The program that asks.
     User,
@@ -97,7 +98,7 @@ pub enum Role {
 }
 
 /// A piece of a turn.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Part {
     /// Text.
     Text(String),
@@ -131,7 +132,7 @@ pub enum Part {
 }
 
 /// A call that the model wants made. Untrusted.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Identifies it in the conversation. Made up by the decoder where the dialect has none.
     pub id: String,

@@ -54,6 +54,12 @@ pub enum StepOutcome {
         /// For the agent.
         message: String,
     },
+    /// It did not run: the step before, whose verdict was awaited meanwhile, is an incident. The task is
+    /// over.
+    Overtaken {
+        /// Containment and recovery are decided.
+        incident: Box<Incident>,
+    },
     /// It ran and is an incident; the task is over.
     Incident {
         /// What the agent may see of what the tool returned: nothing that leaked.
@@ -135,7 +141,14 @@ impl Host {
             .before_step(call.as_str().into(), plan.into(), tool.into(), arguments)
             .await?;
         let (ticket, mut notes) = match reply {
-            GateReply::Run { ticket, notes } => (ticket, notes),
+            GateReply::Run { ticket, mut notes } => {
+                notes.extend(self.session.late());
+                (ticket, notes)
+            }
+            GateReply::Incident(incident) => {
+                self.timings.check = begun.elapsed();
+                return Ok(StepOutcome::Overtaken { incident });
+            }
             GateReply::Refused { findings, message } => {
                 let findings = findings.iter().map(air_core::evaluation::Finding::record).collect();
                 self.timings.check = begun.elapsed();
@@ -171,6 +184,7 @@ impl Host {
                 notes.extend(more);
                 StepOutcome::Ran { observation, notes }
             }
+            ReviewReply::Pending => StepOutcome::Ran { observation, notes },
             ReviewReply::Held(notes) => StepOutcome::Held { observation, notes },
             ReviewReply::Incident(incident, observation) => {
                 StepOutcome::Incident { observation, incident }

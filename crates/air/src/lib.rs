@@ -7,14 +7,17 @@
 mod adapters;
 mod archive;
 mod host;
+mod minds;
 pub mod records;
 mod replay;
 mod settings;
+mod stage;
 mod timing;
 mod undo;
 
 use std::{path::PathBuf, sync::Arc};
 
+use air_agent::Conversation;
 use air_core::{
     fact::PathLabels,
     id::{IncidentId, SessionId},
@@ -31,12 +34,15 @@ use timing::{Meter, Metered};
 
 pub use adapters::{Nobody, RandomIds, SystemClock};
 pub use air_runtime::{
-    Attention, Decision, GateReply, GuardrailFault, ReviewReply, RuntimeError,
+    Attention, Decision, GateReply, GuardrailFault, Models, Remediation, ReviewMode, ReviewReply,
+    RuntimeError,
     replay::{Change, ReplayedStep, Trial},
 };
 pub use air_workspace::{Service, Shape, Undone, UndoneAs};
 pub use host::{Host, StepOutcome};
+pub use minds::Minds;
 pub use settings::Settings;
+pub use stage::{Minutes, Stage, Watcher};
 pub use timing::Timings;
 pub use undo::{Undo, UndoReport};
 
@@ -173,6 +179,49 @@ impl Air {
         Ok(Host::new(session, tools, meter, without_layer, lock))
     }
 
+    /// Goes on with a session whose process has ended: examines what it left open first. The host is
+    /// there to be told what that found, also where the task is over.
+    ///
+    /// # Errors
+    ///
+    /// If the session is unknown or in use, or cannot be followed.
+    pub async fn host_again(
+        &self,
+        id: &SessionId,
+        operator: Arc<dyn Operator>,
+    ) -> Result<(Host, Attention), AirError> {
+        let lock = self.lock()?;
+        if self.journal.read(&Stream::Session(id.clone())).await?.is_empty() {
+            return Err(AirError::UnknownSession(id.clone()));
+        }
+        let (workspace, without_layer) = self.workspace(id)?;
+        let meter = Meter::default();
+        let (ports, tools) = self.ports(workspace, operator, &meter);
+        let mut session = Session::reopen(ports, self.opening(id)).await?;
+        let attention = session.resume().await?;
+        Ok((Host::new(session, tools, meter, without_layer, lock), attention))
+    }
+
+    /// Begins to keep what is said in a session.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub fn minutes(&self, id: &SessionId) -> Result<Minutes, AirError> {
+        let directory = self.sandbox(id).session_dir;
+        Minutes::begin(&directory).map_err(|source| AirError::Io { path: directory, source })
+    }
+
+    /// What was said in a session, and what goes on keeping it.
+    ///
+    /// # Errors
+    ///
+    /// If nothing was kept, or it cannot be read.
+    pub fn minutes_again(&self, id: &SessionId) -> Result<(Minutes, Conversation), AirError> {
+        let directory = self.sandbox(id).session_dir;
+        Minutes::go_on(&directory).map_err(|source| AirError::Io { path: directory, source })
+    }
+
     /// Examines what ended processes left open, and drives every incident to its rest.
     ///
     /// # Errors
@@ -253,6 +302,7 @@ impl Air {
             policy: self.settings.policy,
             enforce: self.settings.enforce,
             respond: self.settings.respond,
+            models: self.settings.models.clone(),
         }
     }
 
@@ -283,10 +333,10 @@ impl Air {
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
             inspector: None,
-            judge: None,
-            background: None,
-            responder: None,
-            spendings: None,
+            judge: self.settings.minds.judge.clone(),
+            background: self.settings.minds.background(),
+            responder: self.settings.minds.responder(),
+            spendings: self.settings.minds.spendings(),
             repairer: Some(repairer),
             synthesizer,
         };

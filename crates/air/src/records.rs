@@ -52,6 +52,20 @@ pub async fn incident(journal: &dyn Journal, id: &IncidentId) -> Result<Incident
     Ok(IncidentRecord { incident, events })
 }
 
+/// All sessions, oldest first.
+///
+/// # Errors
+///
+/// If the journal cannot be read.
+pub async fn sessions(journal: &dyn Journal) -> Result<Vec<SessionId>, JournalError> {
+    let streams = journal.streams().await?.into_iter();
+    let id = |stream| match stream {
+        Stream::Session(id) => Some(id),
+        Stream::Incident(_) => None,
+    };
+    Ok(streams.filter_map(id).collect())
+}
+
 /// One session, as it stands.
 ///
 /// # Errors

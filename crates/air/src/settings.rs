@@ -6,7 +6,9 @@ use std::{
     sync::Arc,
 };
 
+use crate::minds::Minds;
 use air_core::{policy::FailPolicy, rule::Rule};
+use air_runtime::Models;
 use air_workspace::{Limits, Outside, Service, Shape};
 
 /// Everything about one workspace that a host decides.
@@ -34,6 +36,10 @@ pub struct Settings {
     pub enforce: bool,
     /// Whether incidents are responded to; otherwise they are found and learned from, no more.
     pub respond: bool,
+    /// The models that take part.
+    pub minds: Minds,
+    /// How they do.
+    pub models: Models,
     /// What the workspace is to tools: a directory, or the whole root file system.
     pub shape: Shape,
     /// Variables of all calls, in the place of defaults of the same name.
@@ -64,6 +70,8 @@ impl Settings {
             learn: true,
             enforce: true,
             respond: true,
+            minds: Minds::default(),
+            models: Models::default(),
             shape: Shape::Directory,
             environment: Vec::new(),
             binds: Vec::new(),

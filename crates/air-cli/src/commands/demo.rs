@@ -7,8 +7,9 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
-    play::{self, End},
+    play,
     script::Script,
+    tell::End,
 };
 
 /// The rules that the demonstration runs under.
@@ -63,8 +64,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         workspace: Some(dir.path().join("workspace")),
         rules: vec![dir.path().join("demo.air")],
         unsandboxed: args.unsandboxed,
-        no_learn: false,
-        direct: false,
+        ..Target::default()
     };
     let air = guard::open(context, &target)?;
     let script = Script::parse(SCRIPT, "demo.toml")?;

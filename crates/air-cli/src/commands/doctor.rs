@@ -11,7 +11,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
-    play::plain,
+    tell::plain,
 };
 
 /// Report what this machine can and cannot do

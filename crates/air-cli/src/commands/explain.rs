@@ -16,7 +16,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
-    play::{classification_name, plain, state_name},
+    tell::{classification_name, plain, state_name},
     time,
 };
 
@@ -220,6 +220,15 @@ fn entry(
 ) -> Option<(&'static str, String)> {
     Some(match event {
         IncidentEvent::Detected(_) => ("detected", "the session's task was ended".to_owned()),
+        IncidentEvent::AgentActed { tool, refused: None, .. } => {
+            ("response", format!("the agent called `{tool}`"))
+        }
+        IncidentEvent::AgentActed { tool, refused: Some(why), .. } => {
+            ("refused", format!("the agent's call of `{tool}`: {why}"))
+        }
+        IncidentEvent::AgentReported { summary, confidence, .. } => {
+            ("reported", format!("by the agent, with confidence {confidence:.2}: {summary}"))
+        }
         IncidentEvent::OrderGiven { .. } => ("ordered", "the agent was told to respond".to_owned()),
         IncidentEvent::AgentAnswered => ("answered", "the agent has responded".to_owned()),
         IncidentEvent::ActionStarted { .. } => return None,

@@ -17,7 +17,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
-    play::plain,
+    tell::plain,
     time,
 };
 

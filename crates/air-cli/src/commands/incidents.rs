@@ -9,7 +9,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
-    play::state_name,
+    tell::state_name,
     time,
 };
 

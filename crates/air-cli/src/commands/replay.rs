@@ -19,7 +19,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
-    play::plain,
+    tell::plain,
 };
 
 /// How much of a call is shown in the table, in characters.

@@ -15,7 +15,8 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
-    play::state_name,
+    model::{self, ModelArgs},
+    tell::state_name,
 };
 
 /// Examine what an ended process left open, or decide about an incident that waits for a person
@@ -42,6 +43,9 @@ pub struct Args {
     /// The sessions ran without a sandbox
     #[arg(long)]
     pub unsandboxed: bool,
+    /// Language models.
+    #[command(flatten)]
+    pub models: ModelArgs,
 }
 
 /// What a dismissed incident was.
@@ -74,12 +78,13 @@ struct Item {
 ///
 /// If it could not be done.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    let models = model::connect(&args.models, context)?;
     let target = Target {
         workspace: args.workspace.clone(),
         rules: args.rules.clone(),
         unsandboxed: args.unsandboxed,
-        no_learn: false,
-        direct: false,
+        minds: models.as_ref().map(model::Connected::minds).unwrap_or_default(),
+        ..Target::default()
     };
     let air = guard::open_to_resume(context, &target)?;
     if let Some(session) = &args.release {

@@ -10,7 +10,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
-    play::plain,
+    tell::plain,
 };
 
 /// Paths that are listed one by one.

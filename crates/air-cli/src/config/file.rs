@@ -11,7 +11,7 @@ use std::{
 use air_core::{policy::OnUndetermined, rule::Hit};
 use serde::{Deserialize, Deserializer, de};
 
-use super::Config;
+use super::{Config, models};
 use crate::toml_file::{self, TomlError};
 
 /// One layer of settings.
@@ -31,6 +31,12 @@ pub(super) struct Layer {
     limits: Limits,
     #[serde(default)]
     policy: Policy,
+    #[serde(default)]
+    model: models::Model,
+    #[serde(default)]
+    judge: models::Judge,
+    #[serde(default)]
+    response: models::Response,
 }
 
 /// A program that runs beside the agent.
@@ -54,7 +60,7 @@ struct Limits {
 
 /// A limit: at least one, for a call that may use nothing cannot run.
 #[derive(Debug, Clone, Copy)]
-struct Amount(NonZeroU32);
+pub(super) struct Amount(pub(super) NonZeroU32);
 
 impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -93,6 +99,11 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Layer, TomlError> {
 }
 
 impl Layer {
+    /// Whether it says where models are asked.
+    pub(super) fn says_where_keys_go(&self) -> bool {
+        self.model.base_url.is_some()
+    }
+
     /// Replaces what `config` says by what this layer says. Its paths are relative to `base`.
     pub(super) fn apply(self, config: &mut Config, base: &Path) {
         let absolute = |path: PathBuf| base.join(path);
@@ -120,6 +131,10 @@ impl Layer {
         limit(&mut config.limits.file_mib, self.limits.file_mib);
         limit(&mut config.limits.store_mib, self.limits.store_mib);
 
+        self.model.apply(&mut config.models, base);
+        self.judge.apply(&mut config.models);
+        self.response.apply(&mut config.models);
+
         set(&mut config.policy.critical_guardrail, self.policy.critical_guardrail);
         set(&mut config.policy.guardrail, self.policy.guardrail);
         set(&mut config.policy.learned_guardrail, self.policy.learned_guardrail);
@@ -128,7 +143,7 @@ impl Layer {
     }
 }
 
-fn set<T>(setting: &mut T, said: Option<T>) {
+pub(super) fn set<T>(setting: &mut T, said: Option<T>) {
     if let Some(said) = said {
         *setting = said;
     }

@@ -77,6 +77,14 @@ pub enum Action {
         /// What was mended.
         said: String,
     },
+    /// The agent follows `remediate` through its own tools.
+    Order {
+        /// Whether it is told what the rules say; otherwise it must find out by itself.
+        told: bool,
+        /// Whether the last try is AIR's own: what the step created is taken out of reach, and the
+        /// workspace is put back.
+        fallback: bool,
+    },
     /// One call through the agent's toolbox.
     Call {
         /// Canonical name of the tool.
@@ -103,6 +111,8 @@ impl Action {
             | Self::Quarantine { .. }
             | Self::Rollback
             | Self::Restart
+            // It begins anew, with a state that it looks at first.
+            | Self::Order { .. }
             | Self::Impossible { .. } => true,
             Self::Call { idempotent, .. } => *idempotent,
             // It is an agent's program: once is enough.
@@ -120,6 +130,7 @@ impl Action {
             Self::Rollback => "rollback",
             Self::Restart => "restart",
             Self::Repair { .. } => "repair",
+            Self::Order { .. } => "remediate",
             Self::Call { .. } | Self::Impossible { .. } => "call",
         }
     }
@@ -201,6 +212,27 @@ pub enum IncidentEvent {
         /// What it did, or why it failed. Redacted.
         result: Result<String, String>,
     },
+    /// The agent made a call in response.
+    AgentActed {
+        /// The order that it follows.
+        action: ActionId,
+        /// The tool.
+        tool: String,
+        /// The step as completed, as a payload.
+        step: PayloadId,
+        /// Why it did not run, where it did not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused: Option<String>,
+    },
+    /// The agent says what it has done in response.
+    AgentReported {
+        /// The order that it followed.
+        action: ActionId,
+        /// In its own words. Redacted, and proof of nothing.
+        summary: String,
+        /// That the incident is dealt with, from 0 to 1.
+        confidence: f64,
+    },
     /// Evidence was kept.
     Preserved {
         /// What there is of it.
@@ -262,6 +294,22 @@ pub enum Input {
     Finished(Result<String, String>),
     /// The running action kept evidence.
     Preserved(Vec<Exhibit>),
+    /// The agent made a call in response, or was kept from it.
+    Acted {
+        /// The tool.
+        tool: String,
+        /// The step as completed, as a payload.
+        step: PayloadId,
+        /// Why it did not run, where it did not.
+        refused: Option<String>,
+    },
+    /// The agent reported on its response.
+    Reported {
+        /// In its own words, redacted.
+        summary: String,
+        /// From 0 to 1.
+        confidence: f64,
+    },
     /// What became of the running action is unknown.
     Lost,
     /// The tools or the workspace are gone; the phase cannot be achieved.

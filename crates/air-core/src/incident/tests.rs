@@ -47,13 +47,15 @@ fn detections() -> Vec<Detection> {
     use Phase::{Containment as C, Recovery as R};
     let impossible = Action::Impossible { why: "`${x}` is unknown".into() };
     let quarantine = Action::Quarantine { paths: vec!["/workspace/passwd".into()] };
-    let plans: [&[(Phase, Action)]; 6] = [
+    let order = Action::Order { told: true, fallback: true };
+    let plans: [&[(Phase, Action)]; 7] = [
         &[],
         &[(C, Action::Kill), (C, quarantine)],
         &[(C, Action::Isolate), (R, Action::Rollback)],
         &[(C, call(false)), (R, call(false))],
         &[(R, impossible.clone()), (R, call(true))],
         &[(C, impossible), (R, Action::Rollback)],
+        &[(C, Action::Kill), (R, order)],
     ];
     plans.into_iter().flat_map(|plan| [true, false].map(|it| detection(plan, it))).collect()
 }
@@ -74,6 +76,8 @@ fn inputs(incident: &Incident) -> Vec<Input> {
         Input::Starting(action_id(&incident.id, incident.started + 1)),
         Input::Finished(Ok("done".into())),
         Input::Finished(Err("failed".into())),
+        Input::Acted { tool: "bash".into(), step: "p4".into(), refused: None },
+        Input::Reported { summary: "the file is gone".into(), confidence: 0.9 },
         Input::Lost,
         Input::PortFailed("tools are gone".into()),
         Input::Verified(verdict(Outcome::Satisfied)),

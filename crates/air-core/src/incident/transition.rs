@@ -96,6 +96,14 @@ impl Incident {
             (Input::Preserved(exhibits), Some(_)) => {
                 Some(vec![IncidentEvent::Preserved { exhibits }])
             }
+            (Input::Acted { tool, step, refused }, Some(action)) => {
+                let action = action.clone();
+                Some(vec![IncidentEvent::AgentActed { action, tool, step, refused }])
+            }
+            (Input::Reported { summary, confidence }, Some(action)) => {
+                let action = action.clone();
+                Some(vec![IncidentEvent::AgentReported { action, summary, confidence }])
+            }
             (Input::Lost, Some(action)) => {
                 let why = format!("whether action {action} took effect is unknown");
                 Some(vec![failed(phase, why, None)])
@@ -151,7 +159,10 @@ impl Incident {
     pub fn apply(&mut self, event: &IncidentEvent) {
         self.revision += 1;
         match event {
-            IncidentEvent::Detected(_) | IncidentEvent::Preserved { .. } => {}
+            IncidentEvent::Detected(_)
+            | IncidentEvent::AgentActed { .. }
+            | IncidentEvent::AgentReported { .. }
+            | IncidentEvent::Preserved { .. } => {}
             IncidentEvent::OrderGiven { deadline } => {
                 self.state = State::AwaitingAgent { deadline: *deadline };
             }
@@ -248,6 +259,8 @@ impl Input {
             Self::Finished(Ok(_)) => "finished",
             Self::Finished(Err(_)) => "finished with an error",
             Self::Preserved(_) => "preserved",
+            Self::Acted { .. } => "acted",
+            Self::Reported { .. } => "reported",
             Self::Lost => "lost",
             Self::PortFailed(_) => "port failed",
             Self::Verified(verdict) => match verdict.outcome {

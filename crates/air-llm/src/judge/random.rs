@@ -47,6 +47,12 @@ impl Secrets {
         let digest = blake3::keyed_hash(&self.tags, &number.to_le_bytes());
         format!("m-{}", hexadecimal(digest.as_bytes(), 3))
     }
+
+    /// All that is random in a request with so many measurements: a recording knows it without them.
+    pub(super) fn nonces(&self, measurements: usize) -> Vec<String> {
+        let tags = (0..measurements).map(|number| self.tag(number));
+        [self.mark.clone(), self.code.clone()].into_iter().chain(tags).collect()
+    }
 }
 
 fn hexadecimal(bytes: &[u8], count: usize) -> String {

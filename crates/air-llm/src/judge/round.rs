@@ -95,6 +95,7 @@ impl Talk<'_> {
             }
             let mut call = Call::new(purpose, self.request.clone());
             call.deadline = self.settings.deadline;
+            call.nonces = self.round.secrets.nonces(self.question.data.signs.len());
             let answer = self.model.answer(call).await?;
             if let Stop::Refused(why) = &answer.stop {
                 let why = Bounded::new(why, 200).harmless(&self.round.secrets.mark);

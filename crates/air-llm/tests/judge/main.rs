@@ -7,6 +7,7 @@
     reason = "helpers of tests fail as tests do"
 )]
 
+mod believing;
 mod injections;
 mod judging;
 mod looking;

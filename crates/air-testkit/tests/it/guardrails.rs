@@ -46,6 +46,7 @@ fn told(versions: &[Guardrail]) -> String {
         let reply = session.before_step("c".into(), String::new(), tool.into(), arguments);
         lines.push(match block_on(reply).expect("journaled") {
             GateReply::Refused { message, .. } => format!("{tool} {command}: {message}"),
+            GateReply::Incident(_) => panic!("there is no judge to wait for"),
             GateReply::Run { ticket, .. } => {
                 block_on(session.after_step(*ticket, None)).expect("journaled");
                 format!("{tool} {command}: runs")

@@ -97,7 +97,7 @@ impl Agent {
         let review = block_on(session.after_step(*ticket, Some(Observation::default())));
         let came = match review.expect("reviewed") {
             ReviewReply::Incident(..) => Came::Incident,
-            ReviewReply::Continue(_) | ReviewReply::Held(_) => Came::Benign,
+            ReviewReply::Continue(_) | ReviewReply::Held(_) | ReviewReply::Pending => Came::Benign,
         };
         let incident = block_on(session.idle()).expect("driven");
         if let Some(incident) = incident {

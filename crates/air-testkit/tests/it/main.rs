@@ -6,6 +6,7 @@ mod classes;
 mod guardrails;
 mod learning;
 mod literals;
+mod models;
 mod pack;
 mod quotes;
 mod rename;

@@ -1,0 +1,190 @@
+//! The agent responds to its own incident, in a conversation of its own.
+//!
+//! It does not go on with the conversation of the task: what led the agent to do harm may stand in it.
+
+use std::{
+    fmt::Write as _,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use air_core::{
+    port::{BoxFuture, Hands, HandsError, Order, Report, Responder, ResponderError, ToolInfo},
+    redact::redact,
+    step::{Arguments, Observation},
+};
+use air_llm::{Model, Purpose};
+use serde_json::json;
+
+use crate::{
+    agent::{Acted, Agent, AgentError, Ended, Environment, Limits, Style},
+    conversation::Conversation,
+    prompts,
+};
+
+/// The tool that ends a response.
+const REPORT: &str = "report";
+/// How much of the incident's step an agent is shown, in bytes.
+const MOST_SHOWN: usize = 16 << 10;
+
+/// Follows orders by a model.
+#[derive(Debug, Clone)]
+pub struct AgentResponder {
+    model: Arc<dyn Model>,
+    mark: fn() -> String,
+}
+
+impl AgentResponder {
+    /// A responder on this model. `mark` makes a new random text at each call, with which data is
+    /// marked.
+    pub fn new(model: Arc<dyn Model>, mark: fn() -> String) -> Self {
+        Self { model, mark }
+    }
+}
+
+impl Responder for AgentResponder {
+    fn respond<'a>(
+        &'a self,
+        order: &'a Order,
+        hands: &'a mut dyn Hands,
+    ) -> BoxFuture<'a, Result<Report, ResponderError>> {
+        Box::pin(async move {
+            let mark = (self.mark)();
+            let limits = Limits { steps: order.max_calls.saturating_add(1), ..Limits::default() };
+            let agent = Agent {
+                purpose: Purpose::Response,
+                instructions: Some(prompts::RESPOND.to_owned()),
+                limits,
+                nonces: vec![mark.clone(), order.incident.to_string()],
+                ..Agent::new(Arc::clone(&self.model), Style::ReAct)
+            };
+            let mut conversation = Conversation::begin(text(order, &mark));
+            let mut room = Room { hands, report: Mutex::default(), failed: None };
+            let ended = agent.work(&mut conversation, &mut room).await;
+            if let Some(report) = room.take() {
+                return Ok(report);
+            }
+            if let Some(error) = room.failed.take() {
+                return Err(ResponderError::Failed(Box::new(error)));
+            }
+            match ended {
+                Err(AgentError::Model(error)) => Err(ResponderError::Failed(Box::new(error))),
+                Err(error) => Err(ResponderError::Failed(Box::new(error))),
+                Ok(Ended::Limit(why) | Ended::Over(why)) => Err(ResponderError::Limit(why)),
+                // It ended without a report: what it says is one, and nobody is sure of it.
+                Ok(Ended::Answered(summary)) => Ok(Report { summary, confidence: 0.0 }),
+            }
+        })
+    }
+}
+
+/// The tools of the response, and `report`.
+struct Room<'a> {
+    hands: &'a mut dyn Hands,
+    report: Mutex<Option<Report>>,
+    failed: Option<HandsError>,
+}
+
+impl Room<'_> {
+    fn take(&self) -> Option<Report> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Environment for Room<'_> {
+    fn tools(&self) -> Vec<ToolInfo> {
+        let mut tools = self.hands.tools();
+        tools.retain(|tool| tool.name != REPORT);
+        tools.push(ToolInfo {
+            description: "Ends the response: what was done, and how sure you are.".to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "summary": { "type": "string", "description": "what was done" },
+                    "confidence": {
+                        "type": "number",
+                        "description": "from 0 to 1: that the harm has stopped and the state is restored",
+                    },
+                },
+                "required": ["summary", "confidence"],
+                "additionalProperties": false,
+            }),
+            ..ToolInfo::unknown(REPORT)
+        });
+        tools
+    }
+
+    async fn act(&mut self, plan: &str, tool: &str, arguments: Arguments) -> Result<Acted, String> {
+        if tool == REPORT {
+            let Some(report) = report(&arguments) else {
+                let error = Some("`report` takes a summary and a confidence".to_owned());
+                return Ok(Acted::Seen(Observation { error, ..Observation::default() }));
+            };
+            *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
+            return Ok(Acted::Over("reported".to_owned()));
+        }
+        match self.hands.call(plan, tool, arguments).await {
+            Ok(seen) => Ok(Acted::Seen(seen)),
+            Err(HandsError::Limit(why)) => Ok(Acted::Refused(format!("{why}; report now"))),
+            Err(error) => {
+                let why = error.to_string();
+                self.failed = Some(error);
+                Ok(Acted::Over(why))
+            }
+        }
+    }
+}
+
+fn report(arguments: &Arguments) -> Option<Report> {
+    let summary = arguments.get("summary")?.as_str()?.to_owned();
+    let confidence = arguments.get("confidence")?.as_f64()?;
+    Some(Report { summary, confidence })
+}
+
+/// What the agent is told. What the rules say is the operator's word; all else is data.
+fn text(order: &Order, mark: &str) -> String {
+    let mut text = format!("Incident {}. The mark of data is {mark}.\n", order.incident);
+    let names = order.rules.iter().map(|rule| format!("@{}", rule.name));
+    let _ = writeln!(text, "\nRules that hold: {}.", names.collect::<Vec<_>>().join(", "));
+    for rule in &order.rules {
+        let _ = writeln!(text, "- @{}: {}", rule.name, one_line(&rule.check));
+    }
+    match order.remediate.as_slice() {
+        [] => {
+            text.push_str("\nNo rule says what is to be done: find out by yourself, and do it.\n");
+        }
+        told => {
+            text.push_str("\nDo this:\n");
+            for what in told {
+                let _ = writeln!(text, "- {}", one_line(what));
+            }
+        }
+    }
+    let step = &order.step.proposed;
+    let call = serde_json::Value::Object(step.call.arguments.clone()).to_string();
+    let seen = order.step.observation.as_ref().map(Observation::output).unwrap_or_default();
+    let sections = [
+        ("task", order.task.clone()),
+        ("plan", step.plan.clone()),
+        ("call", format!("{} {call}", step.call.tool)),
+        ("returned", seen),
+        ("evidence", order.evidence.join("\n")),
+        ("earlier tries", order.failures.join("\n")),
+    ];
+    for (name, data) in sections {
+        if !data.is_empty() {
+            section(&mut text, mark, name, &data);
+        }
+    }
+    text
+}
+
+fn section(text: &mut String, mark: &str, name: &str, data: &str) {
+    let seen = Observation { content: redact(data), ..Observation::default() };
+    let data =
+        crate::agent::shown(&seen, MOST_SHOWN).replace(mark, "MARK").replace("[[air:", "[[ air:");
+    let _ = write!(text, "\n[[air:begin {mark} {name}]]\n{data}\n[[air:end {mark} {name}]]\n");
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

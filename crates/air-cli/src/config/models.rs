@@ -1,0 +1,214 @@
+//! What settings say about language models.
+
+use std::{
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use air::{Models, Remediation, ReviewMode};
+use clap::ValueEnum;
+use serde::Deserialize;
+
+use super::file::{Amount, set};
+
+/// How long the next call waits for a deferred verdict, where nothing is said.
+const WINDOW: Duration = Duration::from_secs(2);
+
+/// Language models, and what they may do. `None` is a default.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ModelSettings {
+    /// `[model] name`: the agent's, such as `openai:gpt-5`.
+    pub model: Option<String>,
+    /// `[model] base_url`: where it is asked.
+    pub base_url: Option<String>,
+    /// `[model] max_cost`: in US dollars, a run.
+    pub max_cost: Option<f64>,
+    /// `[model] max_tokens`: of requests and answers, a run.
+    pub max_tokens: Option<u64>,
+    /// `[model] max_calls`: requests, a run.
+    pub max_calls: Option<u64>,
+    /// `[model] timeout_s`: for one request, retries included.
+    pub timeout_s: Option<NonZeroU32>,
+    /// `[model] concurrency`: requests at a time.
+    pub concurrency: Option<NonZeroU32>,
+    /// `[model] prices`: a table in place of what ships, line by line. Absolute.
+    pub prices: Option<PathBuf>,
+    /// `[judge] model`.
+    pub judge_model: Option<String>,
+    /// `[judge] second`: asked where the first is not sure.
+    pub second_judge: Option<String>,
+    /// `[judge] mode`.
+    pub judge_mode: Option<JudgeMode>,
+    /// `[judge] window_ms`.
+    pub window_ms: Option<NonZeroU32>,
+    /// `[judge] threshold`: from 0 to 1.
+    pub threshold: Option<f64>,
+    /// `[judge] votes`: requests for one verdict.
+    pub votes: Option<NonZeroU32>,
+    /// `[judge] log_probabilities`.
+    pub log_probabilities: bool,
+    /// `[response] by`.
+    pub respond_by: Option<RespondBy>,
+    /// `[response] max_calls`: of the agent, a try.
+    pub response_calls: Option<NonZeroU32>,
+    /// `[response] timeout_s`: for one try.
+    pub response_s: Option<NonZeroU32>,
+    /// `[response] confidence`: from 0 to 1; a report of less is for a person.
+    pub least_confidence: Option<f64>,
+}
+
+/// When a judge's verdict on a step is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum JudgeMode {
+    /// The agent waits for it.
+    Inline,
+    /// The agent plans its next step meanwhile, which waits for it for a bounded time.
+    Deferred,
+}
+
+/// Who responds to an incident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum RespondBy {
+    /// AIR alone.
+    Air,
+    /// The agent, where no rule says how AIR responds; AIR where the agent has failed.
+    Agent,
+    /// The agent alone.
+    Alone,
+}
+
+impl ModelSettings {
+    /// As a session takes them; `mode` in place of what they say.
+    pub fn models(&self, mode: Option<JudgeMode>) -> Models {
+        let mut models = Models::default();
+        if let Some(by) = self.respond_by {
+            models.remediation = match by {
+                RespondBy::Air => Remediation::Air,
+                RespondBy::Agent => Remediation::Agent,
+                RespondBy::Alone => Remediation::Alone,
+            };
+        }
+        if let Some(calls) = self.response_calls {
+            models.max_calls = calls.get();
+        }
+        if let Some(seconds) = self.response_s {
+            models.response_time = Duration::from_secs(seconds.get().into());
+        }
+        if let Some(least) = self.least_confidence {
+            models.least_confidence = least;
+        }
+        if mode.or(self.judge_mode) == Some(JudgeMode::Deferred) {
+            let window = self.window_ms.map(|ms| Duration::from_millis(ms.get().into()));
+            models.review = ReviewMode::Deferred { window: window.unwrap_or(WINDOW) };
+        }
+        models
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Model {
+    name: Option<String>,
+    pub(super) base_url: Option<String>,
+    max_cost: Option<Dollars>,
+    max_tokens: Option<u64>,
+    max_calls: Option<u64>,
+    timeout_s: Option<Amount>,
+    concurrency: Option<Amount>,
+    prices: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Judge {
+    model: Option<String>,
+    second: Option<String>,
+    mode: Option<JudgeMode>,
+    window_ms: Option<Amount>,
+    threshold: Option<Share>,
+    votes: Option<Amount>,
+    log_probabilities: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Response {
+    by: Option<RespondBy>,
+    max_calls: Option<Amount>,
+    timeout_s: Option<Amount>,
+    confidence: Option<Share>,
+}
+
+/// A number from 0 to 1.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "f64")]
+struct Share(f64);
+
+impl TryFrom<f64> for Share {
+    type Error = String;
+
+    fn try_from(number: f64) -> Result<Self, String> {
+        let fits = (0.0..=1.0).contains(&number);
+        fits.then_some(Self(number)).ok_or_else(|| "it must be from 0 to 1".to_owned())
+    }
+}
+
+/// An amount of money: whole dollars, or with cents behind a point.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum Dollars {
+    Whole(u32),
+    Exact(f64),
+}
+
+impl Dollars {
+    fn get(self) -> f64 {
+        match self {
+            Self::Whole(dollars) => dollars.into(),
+            Self::Exact(dollars) => dollars,
+        }
+    }
+}
+
+impl Model {
+    pub(super) fn apply(self, config: &mut ModelSettings, base: &Path) {
+        set_some(&mut config.model, self.name);
+        set_some(&mut config.base_url, self.base_url);
+        set_some(&mut config.max_cost, self.max_cost.map(Dollars::get));
+        set_some(&mut config.max_tokens, self.max_tokens);
+        set_some(&mut config.max_calls, self.max_calls);
+        set_some(&mut config.timeout_s, self.timeout_s.map(|it| it.0));
+        set_some(&mut config.concurrency, self.concurrency.map(|it| it.0));
+        set_some(&mut config.prices, self.prices.map(|path| base.join(path)));
+    }
+}
+
+impl Judge {
+    pub(super) fn apply(self, config: &mut ModelSettings) {
+        set_some(&mut config.judge_model, self.model);
+        set_some(&mut config.second_judge, self.second);
+        set_some(&mut config.judge_mode, self.mode);
+        set_some(&mut config.window_ms, self.window_ms.map(|it| it.0));
+        set_some(&mut config.threshold, self.threshold.map(|it| it.0));
+        set_some(&mut config.votes, self.votes.map(|it| it.0));
+        set(&mut config.log_probabilities, self.log_probabilities);
+    }
+}
+
+impl Response {
+    pub(super) fn apply(self, config: &mut ModelSettings) {
+        set_some(&mut config.respond_by, self.by);
+        set_some(&mut config.response_calls, self.max_calls.map(|it| it.0));
+        set_some(&mut config.response_s, self.timeout_s.map(|it| it.0));
+        set_some(&mut config.least_confidence, self.confidence.map(|it| it.0));
+    }
+}
+
+fn set_some<T>(setting: &mut Option<T>, said: Option<T>) {
+    if said.is_some() {
+        *setting = said;
+    }
+}

@@ -1,0 +1,202 @@
+//! From settings and flags to language models: names, keys, limits, recordings.
+
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use air::Minds;
+use air_llm::{
+    Cassette, Client, ClientError, JudgeSettings, Keyring, Ledger, LlmJudge, Model, Options,
+    Prices, Recorder, Replay, SpendLimit, Tape, judge::Confidence,
+};
+
+use crate::{config::JudgeMode, context::Context, error::CliError};
+
+/// What a command says about models.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Language models")]
+pub struct ModelArgs {
+    /// Language model: `openai:gpt-5`, `anthropic:…`, `gemini:…`, `ollama:…` [env: `AIR_MODEL`]
+    #[arg(long, value_name = "PROVIDER:NAME")]
+    pub model: Option<String>,
+    /// Where it is asked, in place of the provider's own address
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+    /// Model that decides checks and guardrails [default: the same]
+    #[arg(long, value_name = "PROVIDER:NAME")]
+    pub judge_model: Option<String>,
+    /// Whether the agent waits for the verdict on a step, or plans its next one meanwhile
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub judge_mode: Option<JudgeMode>,
+    /// Stop before more than so many US dollars are spent
+    #[arg(long, value_name = "DOLLARS")]
+    pub max_cost: Option<f64>,
+    /// Stop after so many requests to models
+    #[arg(long, value_name = "N")]
+    pub max_calls: Option<u64>,
+    /// Write requests and answers to a file, to be replayed
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub record: Option<PathBuf>,
+    /// Answer from a recording; no model is asked and no key is needed
+    #[arg(long, value_name = "FILE")]
+    pub replay: Option<PathBuf>,
+}
+
+/// Models that can be asked.
+#[derive(Clone)]
+pub struct Connected {
+    /// The agent's own.
+    pub agent: Arc<dyn Model>,
+    /// Decides what no condition can.
+    pub judge: LlmJudge,
+    /// What all of them take.
+    pub ledger: Ledger,
+    /// What is recorded.
+    tape: Option<Tape>,
+}
+
+impl fmt::Debug for Connected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connected").field("agent", &self.agent).finish_non_exhaustive()
+    }
+}
+
+impl Connected {
+    /// As a session takes them.
+    pub fn minds(&self) -> Minds {
+        Minds {
+            agent: Some(Arc::clone(&self.agent)),
+            judge: Some(Arc::new(self.judge.clone())),
+            ledger: Some(self.ledger.clone()),
+        }
+    }
+
+    /// Whether everything was recorded that was to be.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong first.
+    pub fn finish(&self) -> Result<(), CliError> {
+        let checked = self.tape.as_ref().map_or(Ok(()), Tape::check);
+        checked.map_err(|error| CliError::Usage {
+            what: format!("the recording is not whole: {error}"),
+            hint: "record to a place with more space".to_owned(),
+        })
+    }
+}
+
+/// The models that flags, the environment and the settings name; `None` if they name none.
+///
+/// # Errors
+///
+/// If one cannot be asked: its name, its address, its key, or the recording cannot be used.
+pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connected>, CliError> {
+    let settings = &context.config.models;
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let named = args.model.clone().or_else(|| variable("AIR_MODEL"));
+    let Some(name) = named.or_else(|| settings.model.clone()) else {
+        return Ok(None);
+    };
+    let ledger = Ledger::new(SpendLimit {
+        micro_dollars: args.max_cost.or(settings.max_cost).map(micro_dollars).transpose()?,
+        tokens: settings.max_tokens,
+        calls: args.max_calls.or(settings.max_calls),
+    });
+    let judged_by = args.judge_model.as_ref().or(settings.judge_model.as_ref());
+    let seconded_by = settings.second_judge.as_ref();
+    let base = args.base_url.as_ref().or(settings.base_url.as_ref());
+    let mut tape = None;
+    let (agent, judge, second): (Arc<dyn Model>, Arc<dyn Model>, Option<Arc<dyn Model>>);
+    if let Some(file) = &args.replay {
+        let path = context.cwd.join(file);
+        let cassette = Cassette::open(&path).map_err(|error| CliError::Usage {
+            what: format!("cannot replay `{}`: {error}", file.display()),
+            hint: "`--record FILE` writes one".to_owned(),
+        })?;
+        let play = |name: &String| -> Arc<dyn Model> {
+            let replay = Replay::new(name.clone(), cassette.clone());
+            Arc::new(replay.with_ledger(ledger.clone(), None))
+        };
+        agent = play(&name);
+        judge = judged_by.map_or_else(|| Arc::clone(&agent), &play);
+        second = seconded_by.map(&play);
+    } else {
+        let mut options = Options { ledger: ledger.clone(), ..Options::default() };
+        if let Some(seconds) = settings.timeout_s {
+            options.limits.deadline = Duration::from_secs(seconds.get().into());
+        }
+        if let Some(at_once) = settings.concurrency {
+            options.limits.concurrency = usize::try_from(at_once.get()).unwrap_or(usize::MAX);
+        }
+        if let Some(file) = &settings.prices {
+            options.prices = Prices::shipped().with(prices(file)?);
+        }
+        if let Some(file) = &args.record {
+            let path = context.cwd.join(file);
+            tape = Some(Tape::create(&path).map_err(CliError::file("record to", file))?);
+        }
+        let keyring = Keyring::desktop();
+        let open = |name: &String, base: Option<&str>| -> Result<Arc<dyn Model>, CliError> {
+            let client = Client::connect(name, base, &variable, &keyring, options.clone());
+            let client: Arc<dyn Model> = Arc::new(client.map_err(|error| refused(&error))?);
+            Ok(match &tape {
+                Some(tape) => Arc::new(Recorder::new(client, tape.clone())),
+                None => client,
+            })
+        };
+        agent = open(&name, base.map(String::as_str))?;
+        // Another model of the same provider is asked at the same place.
+        let provider = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
+        let beside = |other: &String| {
+            let same = provider(other) == provider(&name);
+            open(other, base.filter(|_| same).map(String::as_str))
+        };
+        judge = judged_by.map_or_else(|| Ok(Arc::clone(&agent)), &beside)?;
+        second = seconded_by.map(&beside).transpose()?;
+    }
+    let judge = LlmJudge::new(judge, second, judging(context));
+    Ok(Some(Connected { agent, judge, ledger, tape }))
+}
+
+fn judging(context: &Context<'_>) -> JudgeSettings {
+    let settings = &context.config.models;
+    let mut judging = JudgeSettings::default();
+    if let Some(threshold) = settings.threshold {
+        judging.threshold = threshold;
+    }
+    if let Some(votes) = settings.votes {
+        judging.confidence = Confidence::Votes(votes.get());
+    } else if settings.log_probabilities {
+        judging.confidence = Confidence::LogProbabilities;
+    }
+    judging
+}
+
+fn refused(error: &ClientError) -> CliError {
+    let text = error.to_string();
+    // What to do about it stands behind the first semicolon.
+    let (what, hint) = text.split_once("; ").unwrap_or((&text, "name another model"));
+    CliError::Usage { what: what.to_owned(), hint: hint.to_owned() }
+}
+
+fn micro_dollars(dollars: f64) -> Result<u64, CliError> {
+    const MOST: f64 = 1e9;
+    if dollars.is_finite() && (0.0..=MOST).contains(&dollars) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and 10^15"
+        )]
+        return Ok((dollars * 1e6).round() as u64);
+    }
+    Err(CliError::Usage {
+        what: format!("{dollars} is no limit"),
+        hint: "give an amount in US dollars, such as 2.50".to_owned(),
+    })
+}
+
+fn prices(file: &std::path::Path) -> Result<Prices, CliError> {
+    let text = std::fs::read_to_string(file).map_err(CliError::file("read prices", file))?;
+    Prices::parse(&text).map_err(|why| CliError::Usage {
+        what: format!("`{}`: {why}", file.display()),
+        hint: "docs/model.md shows its form".to_owned(),
+    })
+}

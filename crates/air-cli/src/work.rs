@@ -1,0 +1,262 @@
+//! An agent on a language model at work, told as it happens.
+
+use std::{
+    cell::RefCell,
+    io::BufRead as _,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use air::{Air, Host, Nobody, Stage, StepOutcome, Watcher};
+use air_agent::{Agent, AgentError, Conversation, Ended, Style};
+use air_core::{id::SessionId, session::Status, step::Arguments};
+use air_llm::ModelError;
+use air_wire::Delta;
+use futures::{StreamExt as _, channel::mpsc, executor::block_on, future};
+
+use crate::{
+    args::Format,
+    context::Context,
+    error::CliError,
+    model::Connected,
+    tell::{End, Teller},
+};
+
+/// What the agent is called in records.
+const AGENT: &str = "airctl";
+
+/// What is to be done.
+#[derive(Debug)]
+pub enum Task {
+    /// This, and then it is over.
+    Once(String),
+    /// What a person types, line by line.
+    Asked,
+    /// What a session was at when its process ended; with a further word, if there is one.
+    Again(SessionId, Option<String>),
+}
+
+/// Runs an agent until it has answered, or something ends it.
+///
+/// # Errors
+///
+/// If the model gives no answer, or AIR itself failed. The session stays open then, and can go on.
+pub fn work(
+    air: &Air,
+    models: &Connected,
+    style: Style,
+    task: Task,
+    context: &mut Context<'_>,
+) -> Result<End, CliError> {
+    let (mut host, minutes, conversation) = match &task {
+        Task::Once(text) => begin(air, text)?,
+        Task::Asked => match next_line(context)? {
+            Some(line) => begin(air, &line)?,
+            None => return Ok(End::Done),
+        },
+        Task::Again(id, word) => {
+            let Some(begun) = again(air, id, word.as_deref(), context)? else {
+                return Ok(End::Done);
+            };
+            begun
+        }
+    };
+    let (sender, mut heard) = mpsc::unbounded();
+    let stream = context.format == Format::Human;
+    let streamed = Arc::new(AtomicBool::new(false));
+    let mut agent = Agent::new(Arc::clone(&models.agent), style);
+    if stream {
+        let streamed = Arc::clone(&streamed);
+        agent.listener = Some(Arc::new(move |delta: &Delta| {
+            if let Delta::Text(text) = delta {
+                streamed.store(true, Ordering::Relaxed);
+                let _ = sender.unbounded_send(text.clone());
+            }
+        }));
+    }
+    let teller = RefCell::new(Teller::new(context, air));
+    teller.borrow_mut().session(&host)?;
+    let mut conversation = conversation;
+    let mut minutes = Some(minutes);
+    let ended = loop {
+        let witness = Witness { teller: &teller, tool: String::new(), failed: RefCell::default() };
+        let mut stage = Stage::new(&mut host, witness, minutes.take());
+        let done = {
+            let work = std::pin::pin!(agent.work(&mut conversation, &mut stage));
+            // What the model says is shown while it is waited for.
+            let shown = std::pin::pin!(async {
+                while let Some(text) = heard.next().await {
+                    let _ = teller.borrow_mut().says(&text);
+                }
+                future::pending::<()>().await;
+            });
+            match block_on(future::select(work, shown)) {
+                future::Either::Left((done, _)) => done,
+                future::Either::Right(((), _)) => return Err(lost("the agent stopped")),
+            }
+        };
+        while let Ok(text) = heard.try_recv() {
+            teller.borrow_mut().says(&text)?;
+        }
+        teller.borrow_mut().said()?;
+        let Stage { watcher, minutes: kept, incident, held, .. } = stage;
+        if let Some(error) = watcher.failed.into_inner() {
+            return Err(error);
+        }
+        minutes = kept;
+        let number = usize::try_from(host.session().next_index() - 1).unwrap_or(usize::MAX);
+        if let Some(incident) = incident {
+            break teller.borrow_mut().whole_incident(&mut host, &incident)?;
+        }
+        if held {
+            break End::Held { step: number };
+        }
+        match done {
+            Ok(Ended::Answered(text)) => {
+                if !streamed.load(Ordering::Relaxed) {
+                    teller.borrow_mut().answer(&text)?;
+                }
+                if !matches!(task, Task::Asked) {
+                    break End::Done;
+                }
+                let next = next_line(teller.borrow_mut().context())?;
+                let Some(line) = next else { break End::Done };
+                conversation.say(line);
+            }
+            Ok(Ended::Over(why) | Ended::Limit(why)) => break End::Limit { why },
+            Err(AgentError::Model(error)) => {
+                teller.borrow_mut().spent(&models.ledger.spent())?;
+                return Err(stopped(&error, &host));
+            }
+            Err(error) => return Err(lost(&error.to_string())),
+        }
+    };
+    let mut teller = teller.into_inner();
+    let ended = finish(&mut host, &mut teller, ended)?;
+    let steps = usize::try_from(host.session().next_index() - 1).unwrap_or(usize::MAX);
+    teller.spent(&models.ledger.spent())?;
+    teller.ended(&ended, steps)?;
+    if let Some(error) = minutes.as_ref().and_then(air::Minutes::failed) {
+        teller.warn(&format!("the conversation was not kept whole: {error}"))?;
+    }
+    Ok(ended)
+}
+
+/// Ends the session. The verdict on the last step may come only now.
+fn finish(host: &mut Host, teller: &mut Teller<'_, '_>, ended: End) -> Result<End, CliError> {
+    let late = if matches!(ended, End::Incident { .. }) { None } else { block_on(host.idle())? };
+    let ended = match late {
+        Some(incident) => teller.whole_incident(host, &incident)?,
+        None => ended,
+    };
+    block_on(host.end())?;
+    teller.published(host)?;
+    Ok(ended)
+}
+
+type Begun = (Host, air::Minutes, Conversation);
+
+fn begin(air: &Air, task: &str) -> Result<Begun, CliError> {
+    let host = block_on(air.host(task, AGENT, Arc::new(Nobody)))?;
+    let mut minutes = air.minutes(host.session().id())?;
+    let conversation = Conversation::begin(task);
+    minutes.keep(&conversation);
+    Ok((host, minutes, conversation))
+}
+
+/// Goes on with a session; `None` where its task is over, which has been told.
+fn again(
+    air: &Air,
+    id: &SessionId,
+    word: Option<&str>,
+    context: &mut Context<'_>,
+) -> Result<Option<Begun>, CliError> {
+    let (mut minutes, mut conversation) = air.minutes_again(id)?;
+    let (mut host, attention) = block_on(air.host_again(id, Arc::new(Nobody)))?;
+    if let Some(incident) = attention.incident {
+        let mut teller = Teller::new(context, air);
+        teller.session(&host)?;
+        let end = teller.whole_incident(&mut host, &incident)?;
+        block_on(host.end())?;
+        teller.published(&host)?;
+        teller.ended(&end, 0)?;
+        return Ok(None);
+    }
+    if *host.session().status() != Status::Monitoring {
+        return Err(CliError::Usage {
+            what: format!("the task of session {id} is over"),
+            hint: "begin a new one with `--task`".to_owned(),
+        });
+    }
+    conversation.close("The process ended before this call returned. It may or may not have run.");
+    let note = "Your process was interrupted, and goes on now. The interpreter has been started \
+                anew; files are as you left them.";
+    conversation.say(word.map_or_else(|| note.to_owned(), |word| format!("{note}\n\n{word}")));
+    minutes.keep(&conversation);
+    Ok(Some((host, minutes, conversation)))
+}
+
+fn next_line(context: &mut Context<'_>) -> Result<Option<String>, CliError> {
+    /// Longest line that is taken for a task.
+    const MOST: u64 = 1 << 20;
+    if context.streams.terminal {
+        write!(context.streams.err, "> ")?;
+        context.streams.err.flush()?;
+    }
+    let mut line = String::new();
+    let mut input = std::io::BufReader::with_capacity(1, &mut *context.streams.input);
+    std::io::Read::take(&mut input, MOST).read_line(&mut line)?;
+    let line = line.trim();
+    Ok((!line.is_empty()).then(|| line.to_owned()))
+}
+
+fn lost(why: &str) -> CliError {
+    CliError::Usage {
+        what: format!("the agent cannot go on: {why}"),
+        hint: "`airctl resume` examines what is left, and ends the session".to_owned(),
+    }
+}
+
+fn stopped(error: &ModelError, host: &Host) -> CliError {
+    let id = host.session().id();
+    CliError::Usage {
+        what: error.to_string(),
+        hint: format!(
+            "`airctl run --resume {id}` goes on where it stopped; `airctl resume` ends the session \
+             and hands its changes over"
+        ),
+    }
+}
+
+/// Tells each step while it is made.
+struct Witness<'a, 't, 'w> {
+    tool: String,
+    teller: &'a RefCell<Teller<'t, 'w>>,
+    failed: RefCell<Option<CliError>>,
+}
+
+impl Witness<'_, '_, '_> {
+    fn note(&self, told: Result<(), CliError>) {
+        if let Err(error) = told {
+            self.failed.borrow_mut().get_or_insert(error);
+        }
+    }
+}
+
+impl Watcher for Witness<'_, '_, '_> {
+    fn begins(&mut self, number: u32, plan: &str, tool: &str, arguments: &Arguments) {
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        tool.clone_into(&mut self.tool);
+        let mut teller = self.teller.borrow_mut();
+        let told = teller.said().and_then(|()| teller.planned(number, plan, tool));
+        self.note(told.and_then(|()| teller.step(number, tool, arguments)));
+    }
+
+    fn came(&mut self, number: u32, outcome: &StepOutcome) {
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        let mut teller = self.teller.borrow_mut();
+        self.note(teller.came(number, &self.tool, outcome));
+    }
+}

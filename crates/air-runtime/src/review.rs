@@ -1,0 +1,220 @@
+//! After a call: what it did, what the rules say of it, and what follows.
+//!
+//! Where a judge is needed and the session does not wait for it, the step stays open, and its verdict
+//! is taken up before the next call may run. No call runs in between, so that what is found is put back
+//! as if it had been found at once.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use air_core::{
+    code::CodeFacts,
+    effects::Effects,
+    evaluation::{Advance, AfterStep, Decided, Evaluation, Review},
+    fact::Facts,
+    id::{CheckpointId, RuleName},
+    incident::Incident,
+    outcome::Verdict,
+    port::Durability,
+    question::QuestionKind,
+    session::SessionEvent,
+    step::{CompletedStep, Observation},
+    withhold,
+};
+use futures::{
+    channel::oneshot,
+    future::{Either, select},
+};
+
+use crate::{
+    decide::{decide, inquiry, payload, records, told, verdicts},
+    models::ReviewMode,
+    session::{ReviewReply, RuntimeError, Session, Ticket},
+};
+
+/// A step that is done, and all that was observed of it.
+struct Done {
+    step: CompletedStep,
+    checkpoint: CheckpointId,
+    code: OnceLock<Arc<CodeFacts>>,
+    effects: Effects,
+    facts: Facts,
+    foretold: Vec<RuleName>,
+}
+
+/// A step whose verdict is awaited.
+pub(crate) struct Pending {
+    done: Done,
+    evaluation: Evaluation<AfterStep>,
+    /// The questions that are open, by number.
+    at: Vec<usize>,
+    answer: oneshot::Receiver<Result<Vec<Verdict>, String>>,
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending").field("open", &self.at.len()).finish_non_exhaustive()
+    }
+}
+
+/// How long to wait for a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// As long as an agent's next call may wait.
+    Window,
+    /// Until the judge gives up by itself.
+    Verdict,
+}
+
+impl Session {
+    /// The call came back, failed, or was cut off: what was it?
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be written; the session must not go on then.
+    pub async fn after_step(
+        &mut self,
+        ticket: Ticket,
+        observation: Option<Observation>,
+    ) -> Result<ReviewReply, RuntimeError> {
+        let index = ticket.step.index;
+        let reply = self.review(ticket, observation).await;
+        self.spent(index).await?;
+        reply
+    }
+
+    async fn review(
+        &mut self,
+        ticket: Ticket,
+        observation: Option<Observation>,
+    ) -> Result<ReviewReply, RuntimeError> {
+        let Ticket { step, checkpoint, code, foretold } = ticket;
+        let step = CompletedStep { proposed: step, observation };
+        let scene = self.scene(&step.proposed, Some((&step.observation, &checkpoint)), code);
+        let effects = scene.effects(&checkpoint).await;
+        let mut evaluation = self.engine.after_step(&step.proposed.call.tool);
+        let mut facts = scene.facts();
+        let deferred = matches!(self.models.review, ReviewMode::Deferred { .. });
+        let background = self.ports.background.clone().filter(|_| deferred);
+        let decided = match (background, self.ports.judge.clone()) {
+            (Some(background), Some(judge)) => loop {
+                match evaluation.advance(&facts) {
+                    Advance::Need(roots) => {
+                        scene.supply(&mut facts, roots, Some(&effects)).await;
+                    }
+                    Advance::Decided(decided) => break decided,
+                    Advance::Ask(questions) => {
+                        let (at, rules): (Vec<_>, Vec<_>) = questions.into_iter().unzip();
+                        let kind = QuestionKind::Happened;
+                        let known = Some(&effects);
+                        let inquiry = inquiry(&scene, kind, rules, &mut facts, known).await;
+                        let (send, answer) = oneshot::channel();
+                        background.run(Box::pin(async move {
+                            let answered = judge.judge(inquiry).await;
+                            // Nobody waits for it any more where this fails.
+                            let _ = send.send(answered.map_err(|error| told(&error)));
+                        }));
+                        let code = scene.code;
+                        let done = Done { step, checkpoint, code, effects, facts, foretold };
+                        let pending = Pending { done, evaluation, at, answer };
+                        self.pending = Some(Box::new(pending));
+                        return Ok(ReviewReply::Pending);
+                    }
+                }
+            },
+            _ => decide(&scene, evaluation, &mut facts, Some(&effects)).await,
+        };
+        let code = scene.code;
+        self.conclude(Done { step, checkpoint, code, effects, facts, foretold }, decided).await
+    }
+
+    /// Takes the verdict up that is still awaited, if there is one. The incident, if it is one.
+    pub(crate) async fn settle(
+        &mut self,
+        wait: Wait,
+    ) -> Result<Option<Box<Incident>>, RuntimeError> {
+        let Some(pending) = self.pending.take() else { return Ok(None) };
+        let Pending { mut done, mut evaluation, at, answer } = *pending;
+        let window = match (wait, self.models.review) {
+            (Wait::Window, ReviewMode::Deferred { window }) => Some(window),
+            _ => None,
+        };
+        let answered = self.awaited(answer, window).await;
+        let verdicts = verdicts(answered, at.len());
+        at.into_iter().zip(verdicts).for_each(|(at, verdict)| evaluation.answer(at, verdict));
+        let after = Some((&done.step.observation, &done.checkpoint));
+        let scene = self.scene(&done.step.proposed, after, done.code);
+        let decided = decide(&scene, evaluation, &mut done.facts, Some(&done.effects)).await;
+        done.code = scene.code;
+        let index = done.step.proposed.index;
+        let reply = self.conclude(done, decided).await;
+        self.spent(index).await?;
+        Ok(match reply? {
+            ReviewReply::Incident(incident, _) => Some(incident),
+            ReviewReply::Continue(notes) | ReviewReply::Held(notes) => {
+                self.late.extend(notes);
+                None
+            }
+            ReviewReply::Pending => None,
+        })
+    }
+
+    async fn awaited(
+        &self,
+        answer: oneshot::Receiver<Result<Vec<Verdict>, String>>,
+        window: Option<Duration>,
+    ) -> Result<Vec<Verdict>, String> {
+        let gone = |_| Err("the judge is gone".to_owned());
+        match (window, &self.ports.background) {
+            (Some(window), Some(background)) => {
+                match select(answer, background.sleep(window)).await {
+                    Either::Left((answered, _)) => answered.unwrap_or_else(gone),
+                    Either::Right(_) => {
+                        Err(format!("the judge did not answer within the window of {window:?}"))
+                    }
+                }
+            }
+            _ => answer.await.unwrap_or_else(gone),
+        }
+    }
+
+    async fn conclude(
+        &mut self,
+        done: Done,
+        decided: Decided<Review>,
+    ) -> Result<ReviewReply, RuntimeError> {
+        let Done { step, checkpoint, code, effects, mut facts, foretold } = done;
+        let scene = self.scene(&step.proposed, Some((&step.observation, &checkpoint)), code);
+        let code = Arc::clone(scene.code());
+        if decided.decision == Review::Respond {
+            let known = scene.code;
+            let seen = step.observation.clone().unwrap_or_default();
+            let rules: Vec<_> =
+                decided.hits.iter().map(|finding| finding.rule.name.clone()).collect();
+            let returned =
+                withhold::observation(&seen, &rules, &effects, &code, &*self.ports.labels);
+            let incident = self
+                .open_incident(&step, &checkpoint, known, &effects, &mut facts, &decided)
+                .await?;
+            return Ok(ReviewReply::Incident(Box::new(incident), returned));
+        }
+        let undetermined = records(&decided.undetermined);
+        let event = SessionEvent::StepReviewed {
+            index: step.proposed.index,
+            review: decided.decision,
+            done: payload(&self.ports, &(&step, &effects)).await?,
+            undetermined: undetermined.clone(),
+            shadow: records(&decided.shadow),
+        };
+        self.record(event, Durability::Process).await?;
+        self.history.push(&step, effects, &code, &*self.ports.workspace);
+        self.mistaken.extend(foretold);
+        Ok(match decided.decision {
+            Review::Ask => ReviewReply::Held(undetermined),
+            Review::Continue | Review::Respond => ReviewReply::Continue(undetermined),
+        })
+    }
+}

@@ -1,0 +1,384 @@
+//! Models take part in a session: judges that are asked once a step, also beside the agent's work, and
+//! agents that respond to their own incidents.
+
+mod world;
+
+use std::sync::Arc;
+
+use air_core::{
+    incident::{Ending, Incident, IncidentEvent, Phase, State},
+    outcome::Outcome,
+    port::{
+        BoxFuture, Event, Hands, Journal as _, Order, Report, ResponderError, Spending, Spendings,
+        Stream, ToolBox as _,
+    },
+    question::{Inquiry, QuestionKind},
+    session::SessionEvent,
+    step::{Arguments, Observation},
+};
+use air_runtime::{GateReply, Models, Ports, Remediation, ReviewMode, ReviewReply, Session};
+use air_testkit::{run::Stage, scripted::ScriptedWorkspace};
+use futures::executor::block_on;
+use serde_json::json;
+
+use self::world::{Aside, ScriptedJudge, ScriptedResponder, World, WorldTools, says};
+
+/// In the paper's form: only a judge can tell.
+const PAPER: &str = "
+rule @copied
+trigger write
+check
+  a sensitive file has been copied into an unprotected directory.
+remediate
+  delete the copied sensitive file.
+end
+
+rule @second
+trigger write
+check
+  something else has happened.
+remediate
+  put it right.
+end
+
+rule @third
+trigger delete
+decide effects.files.exists(f, f.change == \"deleted\" && f.path.contains(\"keep\"))
+check
+  a file that is to be kept is gone.
+remediate
+  put it back.
+end
+";
+
+const COPY: &str = "/workspace/public/passwd";
+
+struct Play {
+    stage: Stage,
+    world: Arc<World>,
+    models: Models,
+}
+
+impl Play {
+    fn new() -> Self {
+        let stage = Stage::new(PAPER, ScriptedWorkspace::default()).expect("rules");
+        let files = [("/etc/passwd", "root:x:0:0"), ("/workspace/keep", "important")];
+        Self { stage, world: Arc::new(World::with(&files)), models: Models::default() }
+    }
+
+    fn open(&self, with: impl FnOnce(&mut Ports)) -> Session {
+        let mut ports = Ports {
+            workspace: Arc::<World>::clone(&self.world),
+            tools: Arc::new(WorldTools(Arc::clone(&self.world))),
+            ..self.stage.ports.clone()
+        };
+        with(&mut ports);
+        let opening = self.stage.opening("s1".into(), "publish the page");
+        let opening = air_runtime::Opening { models: self.models.clone(), ..opening };
+        block_on(Session::open(ports, opening)).expect("opens")
+    }
+
+    fn call(
+        &self,
+        session: &mut Session,
+        tool: &str,
+        path: &str,
+    ) -> Result<ReviewReply, Box<GateReply>> {
+        let content = self.world.files().get("/etc/passwd").cloned();
+        let arguments = arguments(&json!({ "path": path, "content": content }));
+        let plan = "I prepare the report.".to_owned();
+        let gate = block_on(session.before_step("c".into(), plan, tool.into(), arguments));
+        let ticket = match gate.expect("journaled") {
+            GateReply::Run { ticket, .. } => ticket,
+            other => return Err(Box::new(other)),
+        };
+        let seen = block_on(session_tools(&self.world, &ticket.step.call));
+        Ok(block_on(session.after_step(*ticket, Some(seen))).expect("journaled"))
+    }
+
+    fn events(&self, incident: &Incident) -> Vec<IncidentEvent> {
+        let stream = Stream::Incident(incident.id().clone());
+        let records = block_on(self.stage.store.read(&stream)).expect("readable");
+        let events = records.into_iter().filter_map(|record| match record.event {
+            Event::Incident(event) => Some(event),
+            Event::Session(_) => None,
+        });
+        events.collect()
+    }
+}
+
+fn arguments(json: &serde_json::Value) -> Arguments {
+    json.as_object().cloned().expect("an object")
+}
+
+async fn session_tools(world: &Arc<World>, call: &air_core::step::ToolCall) -> Observation {
+    WorldTools(Arc::clone(world)).call(call).await.expect("runs")
+}
+
+/// Says what is so: the copy is there, or is there no more.
+fn honest(inquiry: &Inquiry) -> Vec<air_core::outcome::Verdict> {
+    let effects = format!("{:?}", inquiry.facts.get(air_core::fact::Root::Effects));
+    let there = effects.contains(COPY);
+    let answer = |name: &str| match (inquiry.kind, name) {
+        (QuestionKind::Happened, "copied") if there => Outcome::Satisfied,
+        (QuestionKind::Restored, "copied") if !there => Outcome::Satisfied,
+        _ => Outcome::Unsatisfied,
+    };
+    inquiry.rules.iter().map(|rule| says(answer(rule.name.as_str()))).collect()
+}
+
+fn report(confidence: f64) -> Report {
+    Report { summary: "the copy is gone".into(), confidence }
+}
+
+type Answered<'a> = BoxFuture<'a, Result<Report, ResponderError>>;
+
+fn deletes<'a>(order: &'a Order, hands: &'a mut dyn Hands) -> Answered<'a> {
+    Box::pin(async move {
+        assert_eq!(order.remediate, ["delete the copied sensitive file."]);
+        let arguments = arguments(&json!({ "path": COPY }));
+        hands.call("I delete the copy.", "delete", arguments).await.expect("runs");
+        Ok(report(0.9))
+    })
+}
+
+fn lies<'a>(_: &'a Order, _: &'a mut dyn Hands) -> Answered<'a> {
+    Box::pin(std::future::ready(Ok(report(1.0))))
+}
+
+#[test]
+fn a_judge_is_asked_once_a_step_whatever_the_number_of_rules() {
+    let play = Play::new();
+    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
+    let mut session = play.open(|ports| ports.judge = Some(judge.clone()));
+    let reply = play.call(&mut session, "write", "/workspace/page").expect("runs");
+    assert!(matches!(reply, ReviewReply::Continue(notes) if notes.is_empty()));
+    assert_eq!(judge.asked(), 1);
+    let asked = &judge.asked.lock().expect("whole")[0];
+    assert_eq!(asked.rules.len(), 2);
+    assert_eq!(asked.facts.supplied().iter().count(), air_core::fact::Root::ALL.len());
+    // A tool that changes anything is out of its reach.
+    let look = asked.look.as_ref().expect("something to look with");
+    assert_eq!(look.all().iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["read"]);
+    assert!(look.tool("write").is_none());
+}
+
+#[test]
+fn what_a_judge_does_not_answer_is_undetermined() {
+    for given in [0, 1, 3] {
+        let play = Play::new();
+        let judge =
+            ScriptedJudge::new(move |_: &Inquiry| Ok(vec![says(Outcome::Unsatisfied); given]));
+        let mut session = play.open(|ports| ports.judge = Some(judge));
+        let reply = play.call(&mut session, "write", "/workspace/page").expect("runs");
+        let ReviewReply::Continue(notes) = reply else { panic!("no incident") };
+        assert_eq!(notes.len(), if given == 1 { 1 } else { 2 }, "{notes:?}");
+    }
+}
+
+#[test]
+fn the_agent_responds_and_its_work_is_verified_and_told() {
+    let play = Play::new();
+    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
+    let mut session = play.open(|ports| {
+        ports.judge = Some(judge);
+        ports.responder = Some(Arc::new(ScriptedResponder(deletes)));
+    });
+    let reply = play.call(&mut session, "write", COPY).expect("runs");
+    assert!(matches!(reply, ReviewReply::Incident(..)), "{reply:?}");
+    let incident = block_on(session.idle()).expect("driven").expect("an incident");
+    assert!(matches!(incident.state(), State::Closed(_)), "{:?}", incident.state());
+    assert_eq!(incident.endings().of(Phase::Recovery), Some(&Ending::Done));
+    assert!(!play.world.files().contains_key(COPY));
+    assert_eq!(play.world.done(), ["kill"], "AIR put nothing back by itself");
+    let events = play.events(&incident);
+    let acted = |event: &&IncidentEvent| matches!(event, IncidentEvent::AgentActed { tool, refused: None, .. } if tool == "delete");
+    assert_eq!(events.iter().filter(acted).count(), 1);
+    assert!(events.iter().any(|event| matches!(event, IncidentEvent::AgentReported { .. })));
+}
+
+#[test]
+fn an_agent_that_only_says_so_is_caught_and_air_puts_it_right() {
+    let play = Play::new();
+    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
+    let mut session = play.open(|ports| {
+        ports.judge = Some(judge);
+        ports.responder = Some(Arc::new(ScriptedResponder(lies)));
+    });
+    play.call(&mut session, "write", COPY).expect("runs");
+    let incident = block_on(session.idle()).expect("driven").expect("an incident");
+    let failed = |event: &&IncidentEvent| {
+        matches!(event, IncidentEvent::TryFailed { phase: Phase::Recovery, .. })
+    };
+    assert_eq!(play.events(&incident).iter().filter(failed).count(), 2);
+    assert!(matches!(incident.state(), State::Closed(_)), "{:?}", incident.state());
+    assert_eq!(play.world.done(), ["kill", "kill", "quarantine", "rollback"]);
+    assert!(!play.world.files().contains_key(COPY));
+}
+
+#[test]
+fn alone_an_agent_that_lies_leaves_the_incident_to_a_person() {
+    let mut play = Play::new();
+    play.models.remediation = Remediation::Alone;
+    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
+    let mut session = play.open(|ports| {
+        ports.judge = Some(judge);
+        ports.responder = Some(Arc::new(ScriptedResponder(lies)));
+    });
+    play.call(&mut session, "write", COPY).expect("runs");
+    let incident = block_on(session.idle()).expect("driven").expect("an incident");
+    assert_eq!(*incident.state(), State::Escalated(vec![Phase::Recovery]));
+    assert!(play.world.files().contains_key(COPY));
+}
+
+fn unsure<'a>(_: &'a Order, _: &'a mut dyn Hands) -> Answered<'a> {
+    Box::pin(std::future::ready(Ok(report(0.2))))
+}
+
+#[test]
+fn low_confidence_is_for_a_person() {
+    let play = Play::new();
+    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
+    let mut session = play.open(|ports| {
+        ports.judge = Some(judge);
+        ports.responder = Some(Arc::new(ScriptedResponder(unsure)));
+    });
+    play.call(&mut session, "write", COPY).expect("runs");
+    let incident = block_on(session.idle()).expect("driven").expect("an incident");
+    assert_eq!(*incident.state(), State::Escalated(vec![Phase::Recovery]));
+    let why = format!("{:?}", incident.endings().of(Phase::Recovery));
+    assert!(why.contains("confidence of 0.20, below 0.50"), "{why}");
+}
+
+#[test]
+fn harm_done_in_response_is_taken_back_and_ends_it() {
+    fn worse<'a>(_: &'a Order, hands: &'a mut dyn Hands) -> Answered<'a> {
+        Box::pin(async move {
+            let arguments = arguments(&json!({ "path": "/workspace/keep" }));
+            let refused = hands.call("I clean up.", "delete", arguments).await;
+            let error = refused.expect_err("it is an incident itself").to_string();
+            assert!(error.contains("@third holds on it; it was taken back"), "{error}");
+            Err(ResponderError::Limit(error))
+        })
+    }
+    let mut play = Play::new();
+    play.models.remediation = Remediation::Alone;
+    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
+    let mut session = play.open(|ports| {
+        ports.judge = Some(judge);
+        ports.responder = Some(Arc::new(ScriptedResponder(worse)));
+    });
+    play.call(&mut session, "write", COPY).expect("runs");
+    assert!(play.world.files().contains_key("/workspace/keep"));
+}
+
+#[test]
+fn calls_of_a_response_are_limited_and_guarded() {
+    fn busy<'a>(order: &'a Order, hands: &'a mut dyn Hands) -> Answered<'a> {
+        Box::pin(async move {
+            let nothing = hands.call("", "launch", Arguments::new()).await.expect("told");
+            assert_eq!(nothing.error.as_deref(), Some("refused: unknown tool `launch`"));
+            for _ in 1..order.max_calls {
+                hands.call("", "read", Arguments::new()).await.expect("runs");
+            }
+            let limit = hands.call("", "read", Arguments::new()).await.expect_err("a limit");
+            Err(ResponderError::Limit(limit.to_string()))
+        })
+    }
+    let mut play = Play::new();
+    play.models.max_calls = 3;
+    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
+    let mut session = play.open(|ports| {
+        ports.judge = Some(judge);
+        ports.responder = Some(Arc::new(ScriptedResponder(busy)));
+    });
+    play.call(&mut session, "write", COPY).expect("runs");
+    let incident = block_on(session.idle()).expect("driven").expect("an incident");
+    let acted = |event: &&IncidentEvent| matches!(event, IncidentEvent::AgentActed { .. });
+    // Two tries of three calls; the third try is AIR's own.
+    assert_eq!(play.events(&incident).iter().filter(acted).count(), 6);
+}
+
+fn deferred() -> Play {
+    let mut play = Play::new();
+    let window = std::time::Duration::from_secs(2);
+    play.models.review = ReviewMode::Deferred { window };
+    play
+}
+
+#[test]
+fn a_deferred_verdict_stops_the_next_call() {
+    let play = deferred();
+    let aside = Arc::new(Aside::default());
+    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
+    let mut session = play.open(|ports| {
+        ports.judge = Some(judge);
+        ports.background = Some(aside.clone());
+    });
+    let reply = play.call(&mut session, "write", COPY).expect("runs");
+    assert!(matches!(reply, ReviewReply::Pending), "{reply:?}");
+    aside.work();
+    let next =
+        block_on(session.before_step("c".into(), String::new(), "write".into(), Arguments::new()));
+    let GateReply::Incident(incident) = next.expect("journaled") else { panic!("it went on") };
+    assert_eq!(incident.detection().index, 1);
+    assert!(!play.world.files().contains_key(COPY), "AIR has put it back");
+}
+
+#[test]
+fn a_deferred_verdict_comes_at_the_latest_at_the_end() {
+    let play = deferred();
+    let aside = Arc::new(Aside::default());
+    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
+    let mut session = play.open(|ports| {
+        ports.judge = Some(judge);
+        ports.background = Some(aside.clone());
+    });
+    play.call(&mut session, "write", COPY).expect("runs");
+    aside.work();
+    let incident = block_on(session.idle()).expect("driven");
+    assert!(incident.is_some_and(|incident| matches!(incident.state(), State::Closed(_))));
+}
+
+#[test]
+fn a_verdict_that_is_too_late_is_undetermined_and_policy_decides() {
+    let play = deferred();
+    let aside = Arc::new(Aside { late: true, ..Aside::default() });
+    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
+    let mut session = play.open(|ports| {
+        ports.judge = Some(judge);
+        ports.background = Some(aside.clone());
+    });
+    play.call(&mut session, "write", COPY).expect("runs");
+    let reply = play.call(&mut session, "read", COPY).expect("runs");
+    assert!(matches!(reply, ReviewReply::Continue(_)));
+    let late = session.late();
+    let [one, _] = late.as_slice() else { panic!("{late:?}") };
+    let Outcome::Undetermined(why) = &one.verdict.outcome else { panic!("{one:?}") };
+    assert!(why.contains("within the window of 2s"), "{why}");
+}
+
+#[test]
+fn what_models_take_is_journaled_with_the_step() {
+    struct Two;
+    impl Spendings for Two {
+        fn take(&self) -> Vec<Spending> {
+            vec![Spending {
+                purpose: "check".into(),
+                calls: 1,
+                input_tokens: 900,
+                cached_tokens: 800,
+                output_tokens: 40,
+                micro_usd: Some(12),
+            }]
+        }
+    }
+    let play = Play::new();
+    let mut session = play.open(|ports| ports.spendings = Some(Arc::new(Two)));
+    play.call(&mut session, "read", COPY).expect("runs");
+    let records = block_on(play.stage.store.read(&Stream::Session("s1".into()))).expect("readable");
+    let spent = records.iter().filter(|record| {
+        matches!(&record.event, Event::Session(SessionEvent::Spent { index: 1, .. }))
+    });
+    assert_eq!(spent.count(), 2, "before and after the step");
+}

@@ -1,0 +1,5 @@
+//! Anthropic Messages.
+
+pub(crate) mod answer;
+pub(crate) mod request;
+pub(crate) mod stream;

@@ -1,0 +1,5 @@
+//! OpenAI Responses.
+
+pub(crate) mod answer;
+pub(crate) mod request;
+pub(crate) mod stream;

@@ -1,0 +1,60 @@
+//! The language models that take part in sessions.
+
+use std::{fmt, sync::Arc};
+
+use air_agent::AgentResponder;
+use air_core::port::{Background, Judge, Responder, Spending, Spendings};
+use air_llm::{Ledger, Model, Threads};
+
+use crate::adapters::mark;
+
+/// The models of all sessions of a store. Default: none.
+#[derive(Clone, Default)]
+pub struct Minds {
+    /// The agent's own: it responds to incidents.
+    pub agent: Option<Arc<dyn Model>>,
+    /// Decides what no condition can.
+    pub judge: Option<Arc<dyn Judge>>,
+    /// What all of them take.
+    pub ledger: Option<Ledger>,
+}
+
+impl fmt::Debug for Minds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Minds")
+            .field("agent", &self.agent)
+            .field("judge", &self.judge.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Minds {
+    pub(crate) fn responder(&self) -> Option<Arc<dyn Responder>> {
+        let model = Arc::clone(self.agent.as_ref()?);
+        Some(Arc::new(AgentResponder::new(model, mark)))
+    }
+
+    pub(crate) fn background(&self) -> Option<Arc<dyn Background>> {
+        self.judge.is_some().then(|| Arc::new(Threads) as Arc<dyn Background>)
+    }
+
+    pub(crate) fn spendings(&self) -> Option<Arc<dyn Spendings>> {
+        self.ledger.clone().map(|ledger| Arc::new(Account(ledger)) as Arc<dyn Spendings>)
+    }
+}
+
+struct Account(Ledger);
+
+impl Spendings for Account {
+    fn take(&self) -> Vec<Spending> {
+        let spending = |(purpose, tally): (air_llm::Purpose, air_llm::Tally)| Spending {
+            purpose: purpose.name().to_owned(),
+            calls: tally.requests,
+            input_tokens: tally.usage.input,
+            cached_tokens: tally.usage.cached,
+            output_tokens: tally.usage.output,
+            micro_usd: tally.cost(),
+        };
+        self.0.take().iter().map(spending).collect()
+    }
+}
