@@ -48,9 +48,12 @@ fn files(list: &List) -> Value {
     Value::list_with(items, list.incomplete.as_deref())
 }
 
+/// Paths by what became of them and by directory.
+type Groups = BTreeMap<(Option<Arc<str>>, String), Vec<Arc<str>>>;
+
 /// Plain paths by what became of them and by directory.
-fn grouped(files: &[&Value], depth: usize) -> BTreeMap<(Option<Arc<str>>, String), Vec<Arc<str>>> {
-    let mut groups: BTreeMap<_, Vec<Arc<str>>> = BTreeMap::new();
+fn grouped(files: &[&Value], depth: usize) -> Groups {
+    let mut groups = Groups::new();
     for file in files {
         let path = text(file, "path").unwrap_or_default();
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
