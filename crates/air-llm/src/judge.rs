@@ -8,6 +8,7 @@
 mod answer;
 mod ask;
 mod cache;
+mod condense;
 mod data;
 mod likelihood;
 mod observed;

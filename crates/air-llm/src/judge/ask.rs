@@ -6,7 +6,7 @@ use air_core::{question::QuestionKind, rule::Rule};
 use air_wire::{Message, Part, Request, Role, Schema};
 use serde_json::json;
 
-use super::{data::Data, random::Secrets, settings::JudgeSettings, text::harmless};
+use super::{data::Data, observed, random::Secrets, settings::JudgeSettings, text::harmless};
 use crate::prompts::{self, Prompt};
 
 /// Tokens of an answer: this, and so many a rule.
@@ -67,8 +67,12 @@ fn parts(rules: usize, data: &Data, secrets: &Secrets) -> Vec<Part> {
     let mut names: Vec<&str> = Vec::new();
     for (number, sign) in data.signs.iter().enumerate() {
         let _ = write!(text, "- {}: {}", secrets.tag(number), sign.kind.told());
-        let labels: Vec<&str> =
-            sign.labels.iter().map(AsRef::as_ref).filter(|label| is_label(label)).collect();
+        let labels: Vec<&str> = sign
+            .labels
+            .iter()
+            .map(AsRef::as_ref)
+            .filter(|label| observed::is_known(label))
+            .collect();
         if !labels.is_empty() {
             let _ = write!(text, ", labels {}", labels.join(" "));
         }
@@ -126,12 +130,6 @@ pub(super) fn looked(name: &str, text: &str, mark: &str) -> String {
     let mut out = String::new();
     section(&mut out, name, text, mark);
     out
-}
-
-/// Whether this is a label and not a sentence: what a table gives is, whatever a fact says.
-fn is_label(label: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    !label.is_empty() && label.len() <= 32 && label.bytes().all(plain)
 }
 
 /// The form of an answer. It is the same for every request.

@@ -9,6 +9,7 @@ use air_core::{
 };
 
 use super::{
+    condense::condense,
     observed::{Sign, signs},
     render::{Rendered, render},
     settings::JudgeSettings,
@@ -118,6 +119,7 @@ fn shown(root: Root, value: &Value, settings: &JudgeSettings) -> Rendered {
             let fields = fields.iter().filter(|(name, _)| CODE.contains(&name.as_ref()));
             render(&Value::record(fields.map(|(name, value)| (name.as_ref(), value.clone()))))
         }
+        (Root::Effects, value) => render(&condense(value)),
         (Root::History, Value::List(list)) => render(&last_steps(list, settings.history_steps)),
         _ => render(value),
     }
@@ -139,7 +141,8 @@ fn last_steps(list: &List, count: usize) -> Value {
 
 /// Effects without what is empty.
 fn effects(value: &Value) -> Value {
-    let Value::Map(fields) = value else { return brief(value, 4) };
+    let condensed = condense(value);
+    let Value::Map(fields) = &condensed else { return brief(value, 4) };
     let telling = fields.iter().filter(|(_, value)| match value {
         Value::List(list) => !list.items.is_empty() || list.incomplete.is_some(),
         _ => true,

@@ -15,6 +15,8 @@ const KEPT: [&str; 4] = ["user-data", "git-internal", "block-device", "top-level
 /// Labels of files that run by themselves.
 const STARTUP: [&str; 2] = ["persistence", "shell-startup"];
 const PUBLIC: &str = "public-information";
+/// Labels of hosts.
+const HOSTS: [&str; 4] = ["public", "private", "loopback", "link-local"];
 /// More signs of one step are not told apart.
 const MOST_SIGNS: usize = 24;
 
@@ -22,7 +24,7 @@ const MOST_SIGNS: usize = 24;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sign {
     pub(super) kind: Kind,
-    /// Labels, of AIR's own tables.
+    /// Labels. They may be of a user's table.
     pub(super) labels: Vec<Arc<str>>,
     /// What it is about: paths, hosts, command lines. Untrusted.
     pub(super) names: Vec<Arc<str>>,
@@ -136,7 +138,9 @@ impl Kind {
                 "send",
                 "sent",
                 "beacon",
-                "min",
+                "mining",
+                "miner",
+                "mines",
                 "exfil",
                 "service",
                 "reach",
@@ -238,6 +242,11 @@ fn of_connection(connection: &Value, facts: &Facts, left_running: bool) -> Vec<S
     let labels = texts(connection, "labels");
     signs.extend(kind.map(|kind| Sign { kind, labels, names: vec![host] }));
     signs
+}
+
+/// Whether this is a label of AIR's own, which may stand outside of data.
+pub(super) fn is_known(label: &str) -> bool {
+    [&SECRET[..], &KEPT, &STARTUP, &HOSTS].iter().any(|labels| labels.contains(&label))
 }
 
 fn is_secret(labels: &[Arc<str>]) -> bool {
