@@ -195,7 +195,8 @@ fn http(spec: &ModelSpec, limits: &Limits) -> Result<reqwest::Client, ClientErro
         // without a word, after a stream for one, and a new one costs next to nothing.
         builder = builder.tls_certs_only([]).pool_max_idle_per_host(0);
     }
-    if spec.is_loopback() {
+    // What travels unencrypted stays where it is safe.
+    if spec.is_loopback() || spec.is_local() && !spec.is_encrypted() {
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| ClientError::Http(error.to_string()))
@@ -243,6 +244,13 @@ impl Inner {
             let refused = match self.send(&call.request, &quirks, call.listener.as_ref()).await {
                 Ok(mut answer) => {
                     tell_cut(&mut answer, call.request.max_output_tokens);
+                    // Whoever has heard this answer must not hear another.
+                    let ignored = quirks.notice(&call.request, &answer);
+                    if let Some(more) = ignored.filter(|_| call.listener.is_none()) {
+                        admission.discarded(&answer);
+                        quirks = more;
+                        continue;
+                    }
                     admission.answered(&answer);
                     known().add(quirks);
                     return Ok(answer);

@@ -49,7 +49,10 @@ pub(crate) fn reported(value: &Value) -> Option<DecodeError> {
 /// An error object of any dialect, or its bare message.
 pub(crate) fn report(error: &Value) -> DecodeError {
     let known = ["code", "type", "status"].into_iter().find_map(|key| match error.get(key) {
-        Some(Value::Number(code)) => code.as_u64().and_then(|code| u16::try_from(code).ok()),
+        Some(Value::Number(code)) => code
+            .as_u64()
+            .and_then(|code| u16::try_from(code).ok())
+            .filter(|code| (400..600).contains(code)),
         Some(Value::String(word)) => status_of(word),
         _ => None,
     });
@@ -77,6 +80,7 @@ fn status_of(word: &str) -> Option<u16> {
 
 fn message_of(error: &Value) -> String {
     let said = match error {
+        Value::Null => Some("no reason is given"),
         Value::String(said) => Some(said.as_str()),
         _ => ["message", "detail", "type", "status"].into_iter().find_map(|key| text(error, key)),
     };

@@ -35,6 +35,7 @@ mod shared;
 mod source;
 mod spans;
 mod stage;
+mod state;
 pub mod supervisor;
 mod tier;
 mod tools;

@@ -321,6 +321,7 @@ impl Air {
             Arc::new(synthesizer) as Arc<dyn air_core::port::Synthesizer>
         });
         let repairer = Arc::new(air_facts::Mender::new(Arc::<CodeParser>::clone(&code)));
+        let inspector = Arc::new(workspace.clone());
         let ports = Ports {
             journal: Arc::<SqliteJournal>::clone(&self.journal),
             guardrails: Arc::<SqliteJournal>::clone(&self.journal),
@@ -332,7 +333,7 @@ impl Air {
             operator,
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
-            inspector: None,
+            inspector: Some(inspector),
             judge: self.settings.minds.judge.clone(),
             background: self.settings.minds.background(),
             responder: self.settings.minds.responder(),

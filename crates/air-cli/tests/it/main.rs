@@ -15,6 +15,7 @@ mod examples;
 mod fmt;
 mod guardrails;
 mod kill;
+mod model;
 mod other;
 mod rule_tests;
 mod starter;

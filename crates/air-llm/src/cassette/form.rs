@@ -116,8 +116,8 @@ impl From<&Answer> for AnswerForm {
         let Usage { input, cached, cache_written, output, reasoning } = answer.usage;
         let token = |token: &TokenProbability| TokenForm {
             token: token.token.clone(),
-            log: token.log,
-            top: token.top.clone(),
+            log: finite(token.log),
+            top: token.top.iter().map(|(text, log)| (text.clone(), finite(*log))).collect(),
         };
         Self {
             model: answer.model.clone(),
@@ -224,6 +224,11 @@ impl From<DeltaForm> for Delta {
             DeltaForm::Reasoning(text) => Self::Reasoning(text),
         }
     }
+}
+
+/// JSON knows no infinity.
+fn finite(log: f64) -> f64 {
+    if log.is_finite() { log } else { f64::MIN }
 }
 
 fn millis(time: Duration) -> u64 {

@@ -73,8 +73,16 @@ impl Fault {
 
     /// No answer began.
     pub(super) fn connection(error: reqwest::Error, host: &str) -> Self {
-        let why = format!("{host}: {}", causes(&error.without_url()));
-        Self { kind: Kind::Connection(why), again: true, after: None, free: false }
+        let error = error.without_url();
+        let mut why = format!("{host}: {}", causes(&error));
+        let again = !why.contains("invalid peer certificate");
+        if !again {
+            why.push_str("; if its authority is your own, name its file in SSL_CERT_FILE");
+        }
+        if error.is_connect() && why.contains("refused") {
+            why.push_str("; is the server running?");
+        }
+        Self { kind: Kind::Connection(why), again, after: None, free: false }
     }
 
     /// What is told of it, after so many tries.
@@ -86,7 +94,9 @@ impl Fault {
             Kind::TooLong(bytes) => ModelError::TooLong(bytes),
             Kind::Idle(time) => ModelError::Timeout(time),
             Kind::Status { status, said, .. } => {
-                let message = clean(said);
+                let asked = self.after.filter(|wait| *wait > Duration::ZERO);
+                let asked = asked.map(|wait| format!("; it asks to wait {wait:?}"));
+                let message = clean(said) + &asked.unwrap_or_default();
                 match status {
                     401 | 403 => ModelError::Unauthorized { status, message },
                     408 | 409 | 429 | 503 | 529 => {

@@ -1,12 +1,12 @@
 //! What a server turns out not to understand, and how to ask without it.
 
-use air_wire::{Request, ToolChoice};
+use air_wire::{Answer, Request, Stop, ToolChoice};
 use serde_json::Value;
 
 /// One thing that is left out, or said in another way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quirk {
-    /// It does not know how to demand a certain tool: any is demanded.
+    /// It does not know how to demand a certain tool: any is demanded, and only that one offered.
     AnyTool,
     /// `max_tokens` is called `max_completion_tokens`.
     NewTokenLimit,
@@ -62,6 +62,17 @@ impl Quirks {
         Some(more)
     }
 
+    /// These, and that a demand for a certain tool is ignored, if `answer` shows that and it is new.
+    pub(super) fn notice(&self, request: &Request, answer: &Answer) -> Option<Self> {
+        let named = matches!(request.tool_choice, ToolChoice::Named(_));
+        let ignored = named && answer.stop == Stop::End && answer.calls().next().is_none();
+        (ignored && !self.0.contains(&Quirk::AnyTool)).then(|| {
+            let mut more = self.clone();
+            more.0.push(Quirk::AnyTool);
+            more
+        })
+    }
+
     /// All of both.
     pub(super) fn add(&mut self, other: Self) {
         let new = other.0.into_iter().filter(|quirk| !self.0.contains(quirk)).collect::<Vec<_>>();
@@ -73,8 +84,11 @@ impl Quirks {
         let mut request = request.clone();
         for quirk in &self.0 {
             match quirk {
-                Quirk::AnyTool if matches!(request.tool_choice, ToolChoice::Named(_)) => {
-                    request.tool_choice = ToolChoice::Required;
+                Quirk::AnyTool => {
+                    if let ToolChoice::Named(name) = &request.tool_choice {
+                        request.tools.retain(|tool| tool.name == *name);
+                        request.tool_choice = ToolChoice::Required;
+                    }
                 }
                 Quirk::Temperature => request.temperature = None,
                 Quirk::Seed => request.seed = None,

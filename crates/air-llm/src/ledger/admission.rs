@@ -79,6 +79,15 @@ impl Admission {
 
     /// It is answered.
     pub(crate) fn answered(&mut self, answer: &Answer) {
+        self.charge_for(answer, 1);
+    }
+
+    /// It is answered, but not as it was asked: another request follows.
+    pub(crate) fn discarded(&mut self, answer: &Answer) {
+        self.charge_for(answer, 0);
+    }
+
+    fn charge_for(&mut self, answer: &Answer, answered: u64) {
         self.open = false;
         let told = answer.usage.input > 0 || answer.usage.output > 0;
         let usage = if told {
@@ -86,7 +95,7 @@ impl Admission {
         } else {
             Usage { output: tokens(bytes(&answer.parts), 4), ..self.estimate() }
         };
-        self.charge(&usage, u64::from(!told), 1);
+        self.charge(&usage, u64::from(!told), answered);
     }
 
     /// A request that was sent and of which nobody knows what it took.

@@ -92,6 +92,7 @@ fn it_does_not_wait_past_the_deadline() {
     let options = Options { clock: Arc::<Skipping>::clone(&clock), ..Options::default() };
     let error = ask(&client(&server, options), "well?").unwrap_err();
     assert!(matches!(error, ModelError::Overloaded { tries: 1, .. }), "{error}");
+    assert!(error.to_string().ends_with("slow down; it asks to wait 3600s"), "{error}");
     assert_eq!((server.seen().len(), clock.waits().len()), (1, 0));
 }
 
@@ -125,6 +126,7 @@ fn nobody_at_the_address_is_no_connection() {
         matches!(&error, ModelError::Connection(why) if why.starts_with("127.0.0.1")),
         "{error}"
     );
+    assert!(error.to_string().ends_with("is the server running?"), "{error}");
     assert_eq!(clock.waits().len(), 3);
 }
 

@@ -8,6 +8,7 @@
 
 mod dialects;
 mod faults;
+mod laws;
 mod llama;
 mod names;
 mod quirks;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client,
-    server::{Server, refused, said},
+    server::{Reply, Server, chat, refused, said},
 };
 
 fn full() -> Request {
@@ -57,6 +57,37 @@ fn what_is_refused_by_name_is_left_out() {
         // Either it was never sent so, or it was found out once.
         assert!(server.seen().len() <= 3, "{message}: {}", server.seen().len());
     }
+}
+
+#[test]
+fn a_demand_for_a_tool_that_is_ignored_is_made_in_another_way() {
+    let server = Server::start(|_, seen| {
+        let body: Value = serde_json::from_str(&seen.body).unwrap();
+        if body["tool_choice"] != "required" {
+            return said("I would rather talk.");
+        }
+        assert_eq!(body["tools"].as_array().unwrap().len(), 1);
+        let call = r#""tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"{}"}}]"#;
+        let role = "\"role\":\"assistant\"";
+        Reply::Whole(200, "", chat("").replace(role, &format!("{role},{call}")))
+    });
+    let client = client(&server, Options::default());
+    let mut request = Request { max_output_tokens: None, ..full() };
+    request.tools.push(Tool { name: "touch".to_owned(), ..request.tools[0].clone() });
+    for requests in [2, 3] {
+        let answer = block_on(client.answer(Call::new(Purpose::Check, request.clone()))).unwrap();
+        assert_eq!(answer.calls().next().unwrap().name, "look");
+        assert_eq!(server.seen().len(), requests);
+    }
+    let total = client.ledger().spent().total();
+    assert_eq!((total.calls, total.requests, total.answered), (2, 3, 2));
+    assert_eq!(total.usage.input, 3000);
+
+    // A server that never calls a tool is not asked for ever.
+    let stubborn = Server::start(|_, _| said("I would rather talk."));
+    let client = crate::client(&stubborn, Options::default());
+    let answer = block_on(client.answer(Call::new(Purpose::Check, request))).unwrap();
+    assert_eq!((answer.text().as_str(), stubborn.seen().len()), ("I would rather talk.", 2));
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(crate) enum Reply {
     Events(Vec<String>),
     /// Events, and then nothing for ever.
     Stall(Vec<String>),
+    /// Events, and then a reset of the connection.
+    Reset(Vec<String>),
     /// A body without an end.
     Endless,
     /// The end of the connection, at once.
@@ -83,6 +85,12 @@ fn serve(mut stream: TcpStream, all: &Mutex<Vec<Seen>>, play: &Play) {
         Reply::Stall(events) => {
             tell(&mut stream, head, &events);
             wait_for_end(stream);
+            return;
+        }
+        Reply::Reset(events) => {
+            tell(&mut stream, head, &events);
+            // Closing it now throws away what the client has not read, and says so.
+            let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
             return;
         }
         Reply::Endless => {

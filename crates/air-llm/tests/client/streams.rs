@@ -82,6 +82,16 @@ fn a_connection_that_is_cut_within_a_stream_is_an_error() {
 }
 
 #[test]
+fn a_connection_that_is_reset_within_a_stream_is_an_error() {
+    let server = Server::start(|_, _| Reply::Reset(vec![piece("ye", None); 3]));
+    for _ in 0..10 {
+        let (_, answer) = listen(&client(&server, Options::default()));
+        let error = answer.unwrap_err();
+        assert!(matches!(error, ModelError::Connection(_)), "{error}");
+    }
+}
+
+#[test]
 fn a_stream_that_stalls_ends_with_the_idle_limit() {
     let server = Server::start(|_, _| Reply::Stall(vec![piece("ye", None)]));
     let idle = Duration::from_millis(150);

@@ -11,5 +11,6 @@ mod bad;
 mod clients;
 mod http;
 mod other;
+mod real;
 mod script;
 mod talk;

@@ -185,6 +185,7 @@ fn errors_where_an_answer_should_be() {
     let table = [
         (Dialect::OpenAiChat,      r#"{"error":{"message":"slow down","code":429}}"#,              429),
         (Dialect::OpenAiChat,      r#"{"error":{"message":"slow down","type":"rate_limit_error"}}"#, 429),
+        (Dialect::OpenAiChat, r#"{"error":{"message":"slow down","code":1}}"#, 0),
         (Dialect::OpenAiResponses, r#"{"type":"error","code":"rate_limit_exceeded","message":"slow down"}"#, 429),
         (Dialect::OpenAiResponses, r#"{"type":"response.failed","response":{"error":{"code":"server_error","message":"slow down"}}}"#, 500),
         (Dialect::Anthropic,       r#"{"type":"error","error":{"type":"overloaded_error","message":"slow down"}}"#, 529),
@@ -192,13 +193,24 @@ fn errors_where_an_answer_should_be() {
         (Dialect::Gemini,          r#"[{"error":{"code":503,"message":"slow down"}}]"#, 503),
     ];
     for (dialect, data, status) in table {
-        let reported = DecodeError::Reported { status: Some(status), message: "slow down".into() };
+        let status = (status > 0).then_some(status);
+        let reported = DecodeError::Reported { status, message: "slow down".into() };
         let stream = streamed(dialect, events(&[data]).as_bytes(), 5);
         assert_eq!(stream.err(), Some(reported.clone()), "{dialect} {data}");
         if !data.contains("\"type\":\"response") && dialect != Dialect::OpenAiResponses {
             assert_eq!(decode_answer(dialect, data.as_bytes()), Err(reported), "{dialect} {data}");
         }
     }
+}
+
+#[test]
+fn a_response_that_failed_is_no_answer() {
+    let expected = DecodeError::Reported { status: None, message: "no reason is given".into() };
+    let failed = r#"{"status":"failed","error":null,"output":[]}"#;
+    let whole = decode_answer(Dialect::OpenAiResponses, failed.as_bytes());
+    assert_eq!(whole, Err(expected.clone()));
+    let stream = events(&[&format!(r#"{{"type":"response.failed","response":{failed}}}"#)]);
+    assert_eq!(streamed(Dialect::OpenAiResponses, stream.as_bytes(), 9).err(), Some(expected));
 }
 
 #[test]

@@ -109,7 +109,9 @@ proptest! {
         for dialect in Dialect::ALL {
             let _ = decode_answer(dialect, text.as_bytes());
             let _ = decode_error(dialect, 500, text.as_bytes());
-            let _ = streamed(dialect, events(&[&text, &text, "[DONE]"]).as_bytes(), 100);
+            let stream = events(&[&text, &text, "[DONE]"]);
+            let whole = streamed(dialect, stream.as_bytes(), usize::MAX);
+            prop_assert_eq!(streamed(dialect, stream.as_bytes(), 3), whole);
             if let Ok(request) = decode_request(dialect, "/v1beta/models/m:generateContent", &value) {
                 for dialect in Dialect::ALL {
                     encode_request(dialect, &request);
