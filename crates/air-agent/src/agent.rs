@@ -285,8 +285,8 @@ impl Agent {
         tools: Vec<ToolInfo>,
     ) -> Result<Answer, ModelError> {
         let (own, tools) = match self.style {
-            Style::ReAct => (prompts::REACT, tools.into_iter().map(offered).collect()),
-            Style::CodeAct => (prompts::CODEACT, Vec::new()),
+            Style::ReAct => (prompts::REACT.text, tools.into_iter().map(offered).collect()),
+            Style::CodeAct => (prompts::CODEACT.text, Vec::new()),
         };
         let request = Request {
             system: self.instructions.clone().unwrap_or_else(|| own.to_owned()),

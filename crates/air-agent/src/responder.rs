@@ -52,7 +52,7 @@ impl Responder for AgentResponder {
             let limits = Limits { steps: order.max_calls.saturating_add(1), ..Limits::default() };
             let agent = Agent {
                 purpose: Purpose::Response,
-                instructions: Some(prompts::RESPOND.to_owned()),
+                instructions: Some(prompts::RESPOND.text.to_owned()),
                 limits,
                 nonces: vec![mark.clone(), order.incident.to_string()],
                 ..Agent::new(Arc::clone(&self.model), Style::ReAct)
