@@ -106,7 +106,13 @@ impl Rendered {
                     self.text.push_str(if at == 0 { "" } else { ", " });
                     self.text.push_str(&redact(name));
                     self.text.push_str(": ");
-                    self.inline(value, depth + 1);
+                    match value {
+                        // As people write the permissions of a file.
+                        Value::Int(mode) if name.as_ref() == "mode" => {
+                            let _ = write!(self.text, "0o{mode:o}");
+                        }
+                        value => self.inline(value, depth + 1),
+                    }
                 }
                 self.text.push('}');
             }
