@@ -102,11 +102,11 @@ fn thread(dialect: Dialect, extra: &[&str]) {
     assert!(second.contains("blocked") && !second.contains("detected"), "{second}");
     assert!(!place.leaked());
     let told = text(&place.run(&["explain", "--format", "json", "i"]));
-    assert!(told.contains("restored") || told.contains("recovered"), "{told}");
-    for secret in [KEY] {
-        assert!(!first.contains(secret) && !second.contains(secret));
-        assert!(!holds(place.dir.path(), secret), "the key was kept");
+    for part in ["the agent called `delete_file`", "recovery done; proof", "judge.happened/1"] {
+        assert!(told.contains(part), "{told}");
     }
+    assert!(!first.contains(KEY) && !second.contains(KEY));
+    assert!(!holds(place.dir.path(), KEY), "the key was kept");
 }
 
 /// Whether any file below holds the text.
