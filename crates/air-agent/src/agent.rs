@@ -6,13 +6,12 @@ use air_core::{
     port::ToolInfo,
     step::{Arguments, Observation},
 };
-use air_llm::{Call, Listener, Model, ModelError, Purpose};
+use air_llm::{Call, Listener, Model, ModelError, Purpose, prompts};
 use air_wire::{Answer, Message, Part, Request, Role, Stop, Tool, ToolCall};
 
 use crate::{
     blocks::{self, Found},
     conversation::Conversation,
-    prompts,
 };
 
 /// What an agent acts through. AIR stands here.

@@ -12,13 +12,12 @@ use air_core::{
     redact::redact,
     step::{Arguments, Observation},
 };
-use air_llm::{Model, Purpose};
+use air_llm::{Model, Purpose, prompts};
 use serde_json::json;
 
 use crate::{
     agent::{Acted, Agent, AgentError, Ended, Environment, Limits, Style},
     conversation::Conversation,
-    prompts,
 };
 
 /// The tool that ends a response.

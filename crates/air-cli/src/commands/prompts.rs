@@ -33,10 +33,9 @@ struct Shown<'p> {
 ///
 /// If there is none of that name.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
-    let all: Vec<&Prompt> =
-        air_agent::prompts::all().iter().chain(air_llm::prompts::all()).collect();
+    let all = air_llm::prompts::all();
     let wanted = |prompt: &&Prompt| args.name.as_deref().is_none_or(|name| name == prompt.name);
-    let found: Vec<&Prompt> = all.iter().copied().filter(wanted).collect();
+    let found: Vec<&Prompt> = all.iter().filter(wanted).collect();
     if found.is_empty() {
         let names: Vec<&str> = all.iter().map(|prompt| prompt.name).collect();
         return Err(CliError::Usage {
