@@ -6,6 +6,7 @@
 mod cassette;
 mod client;
 mod deltas;
+mod draft;
 pub mod judge;
 mod key;
 mod ledger;
@@ -14,14 +15,19 @@ mod price;
 mod probe;
 pub mod prompts;
 pub mod retrieve;
+mod rules;
 mod spec;
+mod writing;
 
 pub use cassette::{Cassette, CassetteError, Recorder, Replay, Tape};
 pub use client::{Client, ClientError, Clock, Limits, Options, Retry, SystemClock, Threads};
+pub use draft::ModelDrafter;
 pub use judge::{JudgeSettings, LlmJudge};
 pub use key::{Key, KeyError, Keyring, find_key};
 pub use ledger::{Ledger, SpendLimit, Spent, Tally, dollars, likely_tokens};
 pub use model::{Call, Listener, Model, ModelError, Purpose};
 pub use price::{Price, Prices};
 pub use probe::{PairScore, Score, probe};
+pub use rules::{RuleBrief, RuleWriter};
 pub use spec::{Environment, ModelSpec, PLAINTEXT, Provider, SpecError};
+pub use writing::WriteError;

@@ -49,10 +49,30 @@ pub const WOULD_CAUSE: Prompt = prompt!("judge.would-cause", 1, Guardrails);
 pub const REPAIR: Prompt = prompt!("judge.repair", 1, Check);
 /// What a judge is told that may look further.
 pub const LOOK: Prompt = prompt!("judge.look", 1, Inspection);
+/// What whoever drafts a guardrail is told.
+pub const GUARDRAIL: Prompt = prompt!("synthesis.guardrail", 1, Synthesis);
+/// What whoever writes an AIR rule is told.
+pub const RULE: Prompt = prompt!("rules.generate", 1, Rules);
+/// What a writer is told whose text was refused.
+pub const REWRITE: Prompt = prompt!("writing.repair", 1, Rules);
 
 /// All of them, in the order in which they are shown.
 pub fn all() -> &'static [Prompt] {
-    &[REACT, CODEACT, RESPOND, JUDGE, HAPPENED, STOPPED, RESTORED, WOULD_CAUSE, REPAIR, LOOK]
+    &[
+        REACT,
+        CODEACT,
+        RESPOND,
+        JUDGE,
+        HAPPENED,
+        STOPPED,
+        RESTORED,
+        WOULD_CAUSE,
+        REPAIR,
+        LOOK,
+        GUARDRAIL,
+        RULE,
+        REWRITE,
+    ]
 }
 
 #[cfg(test)]
