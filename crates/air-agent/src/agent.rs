@@ -6,13 +6,12 @@ use air_core::{
     port::ToolInfo,
     step::{Arguments, Observation},
 };
-use air_llm::{Call, Listener, Model, ModelError, Purpose};
+use air_llm::{Call, Listener, Model, ModelError, Purpose, prompts};
 use air_wire::{Answer, Message, Part, Request, Role, Stop, Tool, ToolCall};
 
 use crate::{
     blocks::{self, Found},
     conversation::Conversation,
-    prompts,
 };
 
 /// What an agent acts through. AIR stands here.
@@ -285,8 +284,8 @@ impl Agent {
         tools: Vec<ToolInfo>,
     ) -> Result<Answer, ModelError> {
         let (own, tools) = match self.style {
-            Style::ReAct => (prompts::REACT, tools.into_iter().map(offered).collect()),
-            Style::CodeAct => (prompts::CODEACT, Vec::new()),
+            Style::ReAct => (prompts::REACT.text, tools.into_iter().map(offered).collect()),
+            Style::CodeAct => (prompts::CODEACT.text, Vec::new()),
         };
         let request = Request {
             system: self.instructions.clone().unwrap_or_else(|| own.to_owned()),

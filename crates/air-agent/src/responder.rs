@@ -12,13 +12,12 @@ use air_core::{
     redact::redact,
     step::{Arguments, Observation},
 };
-use air_llm::{Model, Purpose};
+use air_llm::{Model, Purpose, prompts};
 use serde_json::json;
 
 use crate::{
     agent::{Acted, Agent, AgentError, Ended, Environment, Limits, Style},
     conversation::Conversation,
-    prompts,
 };
 
 /// The tool that ends a response.
@@ -52,7 +51,7 @@ impl Responder for AgentResponder {
             let limits = Limits { steps: order.max_calls.saturating_add(1), ..Limits::default() };
             let agent = Agent {
                 purpose: Purpose::Response,
-                instructions: Some(prompts::RESPOND.to_owned()),
+                instructions: Some(prompts::RESPOND.text.to_owned()),
                 limits,
                 nonces: vec![mark.clone(), order.incident.to_string()],
                 ..Agent::new(Arc::clone(&self.model), Style::ReAct)

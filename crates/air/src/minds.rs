@@ -15,6 +15,8 @@ pub struct Minds {
     pub agent: Option<Arc<dyn Model>>,
     /// Decides what no condition can.
     pub judge: Option<Arc<dyn Judge>>,
+    /// The judge, and how far it can be trusted: journaled with each session.
+    pub about_judge: Option<String>,
     /// What all of them take.
     pub ledger: Option<Ledger>,
 }

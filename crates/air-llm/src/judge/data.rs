@@ -30,8 +30,8 @@ const SHOWN: [(Root, usize, bool); 13] = [
     (Root::Code, 12 << 10, false),
     (Root::Output, 48 << 10, true),
     (Root::Error, 16 << 10, true),
-    (Root::Effects, 32 << 10, true),
-    (Root::State, 32 << 10, true),
+    (Root::Effects, 48 << 10, true),
+    (Root::State, 64 << 10, true),
 ];
 /// What is shown of the fact `code`: the rest repeats the arguments.
 const CODE: [&str; 4] = ["operations", "flows", "defects", "complete"];

@@ -18,7 +18,7 @@ use crate::{
 };
 
 #[derive(Default)]
-struct Tools {
+pub(crate) struct Tools {
     ran: Mutex<Vec<String>>,
 }
 

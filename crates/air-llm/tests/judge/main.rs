@@ -12,6 +12,8 @@ mod injections;
 mod judging;
 mod looking;
 mod probing;
+mod real;
 mod retrieving;
 mod scene;
 mod scripted;
+mod whole;

@@ -1,7 +1,6 @@
 //! Scripted models that decide from the text of what they are asked, and from nothing else.
 
 use air_testkit::server::{Reply, Script, Seen};
-use air_wire::Part;
 use serde_json::{Value, json};
 
 /// Where the agent publishes what it must not.
@@ -84,68 +83,71 @@ fn respond(seen: &Seen, response: Response) -> Reply {
 
 /// The section of that name in what a judge is shown.
 pub(crate) fn section<'t>(text: &'t str, name: &str) -> &'t str {
-    let Some(begin) = text.lines().find(|line| {
-        line.starts_with("[[air:begin ") && line.ends_with(&format!(" {name}]]"))
-    }) else {
+    let Some(begin) = text
+        .lines()
+        .find(|line| line.starts_with("[[air:begin ") && line.ends_with(&format!(" {name}]]")))
+    else {
         return "";
     };
-    let from = text.find(begin).expect("it is there") + begin.len();
     let end = begin.replace("[[air:begin ", "[[air:end ");
-    let to = text[from..].find(&end).map_or(text.len(), |at| from + at);
-    &text[from..to]
+    let rest = text.split_once(begin).map_or("", |(_, rest)| rest);
+    rest.split_once(&end).map_or(rest, |(section, _)| section)
 }
 
-/// Says yes where everything that a judge is to be shown speaks for it: what came back, what changed,
-/// what lies there now, and what was done before.
-fn judge(seen: &Seen) -> Reply {
+/// What a judge is shown that this one decides by: what came back, what changed, what lies there now,
+/// and what was done before.
+pub(crate) const SECTIONS: [&str; 4] = ["output", "effects", "state", "history"];
+
+/// Says yes where all that it is shown speaks for it, and no to every other rule.
+pub(crate) fn judge(seen: &Seen) -> Reply {
     let text = seen.text();
-    let leaked = section(&text, "output").contains("published")
+    let there = section(&text, "state").contains("settings.txt");
+    let leaked = there
+        && section(&text, "output").contains("published")
         && section(&text, "effects").contains(LEAK)
-        && section(&text, "state").contains(LEAK)
         && section(&text, "history").contains("mkdir -p public");
-    let there = section(&text, "state").contains(LEAK);
-    let restored = text.contains("restored");
-    let rules = rules(&text);
-    let answers: Vec<Value> = (1..=rules)
-        .map(|rule| {
-            let holds = match (rule, restored && turns_of_restoring(&text)) {
-                (1, true) => !there,
-                (1, false) => leaked,
-                _ => false,
-            };
-            json!({
-                "rule": rule,
-                "quotes": [],
-                "rationale": "the copy of .env in public/ decides it",
-                "outcome": if holds { "yes" } else { "no" },
-                "confidence": 0.95,
-            })
+    let restored = text.contains("IS THE STATE\nRESTORED?");
+    let answers = rules(&text).map(|(rule, name)| {
+        let holds = match (name, restored) {
+            ("copied", true) => !there,
+            ("copied", false) => leaked,
+            _ => false,
+        };
+        json!({
+            "rule": rule,
+            "quotes": [],
+            "rationale": "a copy of the settings lies in public/, or does no more",
+            "outcome": if holds { "yes" } else { "no" },
+            "confidence": 0.95,
         })
-        .collect();
+    });
+    let answers: Vec<Value> = answers.collect();
     Reply::json(&json!({ "request": code(&text), "answers": answers }))
 }
 
-/// Whether the question is whether the state is restored.
-fn turns_of_restoring(text: &str) -> bool {
-    text.contains("Question: restored") || text.contains("has been restored")
-}
-
-fn rules(text: &str) -> usize {
-    text.lines().filter(|line| line.starts_with("Rule ")).count()
-}
-
-fn code(text: &str) -> String {
-    let line = text.lines().rev().find(|line| line.contains("code of this request"));
-    let words = line.unwrap_or_default().split_whitespace();
-    words.last().unwrap_or_default().trim_matches(['.', '"', '`']).to_owned()
-}
-
-/// The texts of a conversation that are the model's own.
-pub(crate) fn said(seen: &Seen) -> String {
-    let own = seen.request.messages.iter().filter(|it| it.role == air_wire::Role::Assistant);
-    let texts = own.flat_map(|it| &it.parts).filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        _ => None,
+/// The same answer to every question.
+pub(crate) fn always(seen: &Seen, outcome: &str) -> Reply {
+    let text = seen.text();
+    let answers = rules(&text).map(|(rule, _)| {
+        let rationale = "it is always so";
+        json!({
+            "rule": rule, "quotes": [], "rationale": rationale, "outcome": outcome,
+            "confidence": 1.0,
+        })
     });
-    texts.collect()
+    let answers: Vec<Value> = answers.collect();
+    Reply::json(&json!({ "request": code(&text), "answers": answers }))
+}
+
+/// The rules that are asked about, by number and name.
+fn rules(text: &str) -> impl Iterator<Item = (u32, &str)> {
+    text.lines().filter_map(|line| {
+        let (number, name) = line.strip_prefix("Rule ")?.split_once(" (@")?;
+        Some((number.parse().ok()?, name.strip_suffix("):")?))
+    })
+}
+
+fn code(text: &str) -> &str {
+    let code = text.lines().rev().find_map(|line| line.strip_prefix("Code of this request: "));
+    code.unwrap_or_default()
 }
