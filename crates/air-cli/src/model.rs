@@ -13,7 +13,12 @@ use air_llm::{
     Prices, Recorder, Replay, SpendLimit, Tape, judge::Confidence,
 };
 
-use crate::{config::JudgeMode, context::Context, error::CliError, judge_score};
+use crate::{
+    config::{JudgeMode, SynthesisBy},
+    context::Context,
+    error::CliError,
+    judge_score,
+};
 
 /// What a command says about models.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -60,6 +65,8 @@ pub struct Connected {
     pub settings: JudgeSettings,
     /// What all of them take.
     pub ledger: Ledger,
+    /// Whether it drafts guardrails.
+    drafts: bool,
     /// What is recorded.
     tape: Option<Tape>,
 }
@@ -76,6 +83,7 @@ impl Connected {
         Minds {
             agent: Some(Arc::clone(&self.agent)),
             judge: Some(Arc::new(self.judge.clone())),
+            writer: self.drafts.then(|| Arc::clone(&self.agent)),
             about_judge: Some(self.about_judge.clone()),
             ledger: Some(self.ledger.clone()),
         }
@@ -127,6 +135,7 @@ pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connect
     };
     let judge = judged_by.map_or_else(|| Ok(Arc::clone(&agent)), &beside)?;
     let second = seconded_by.map(&beside).transpose()?;
+    let drafts = settings.synthesis_by != Some(SynthesisBy::Compiler);
     let settings = judging(context);
     let known = judge_score::known(&context.config, judge.name());
     let known = known.unwrap_or_else(|| "not asked known questions".to_owned());
@@ -134,7 +143,7 @@ pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connect
     let judging = Arc::clone(&judge);
     let judge = LlmJudge::new(judge, second, settings.clone());
     let tape = source.tape();
-    Ok(Some(Connected { agent, judge, judging, about_judge, settings, ledger, tape }))
+    Ok(Some(Connected { agent, judge, judging, about_judge, settings, ledger, drafts, tape }))
 }
 
 /// Where answers come from.

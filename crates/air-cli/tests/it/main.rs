@@ -18,6 +18,7 @@ mod kill;
 mod model;
 mod other;
 mod rule_tests;
+mod rules;
 mod starter;
 mod story;
 mod system;
