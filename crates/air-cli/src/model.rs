@@ -4,8 +4,8 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use air::Minds;
 use air_llm::{
-    Cassette, Client, ClientError, JudgeSettings, Keyring, Ledger, LlmJudge, Model, Options,
-    Prices, Recorder, Replay, SpendLimit, Tape, judge::Confidence,
+    Cassette, Client, ClientError, JudgeSettings, Keyring, Ledger, LlmJudge, Model, ModelSpec,
+    Options, Price, Prices, Recorder, Replay, SpendLimit, Tape, judge::Confidence,
 };
 
 use crate::{config::JudgeMode, context::Context, error::CliError};
@@ -47,10 +47,23 @@ pub struct Connected {
     pub agent: Arc<dyn Model>,
     /// Decides what no condition can.
     pub judge: LlmJudge,
+    /// What it is made of.
+    pub judged_by: JudgedBy,
     /// What all of them take.
     pub ledger: Ledger,
     /// What is recorded.
     tape: Option<Tape>,
+}
+
+/// The models of a judge.
+#[derive(Debug, Clone)]
+pub struct JudgedBy {
+    /// Decides.
+    pub model: Arc<dyn Model>,
+    /// Gives a second opinion.
+    pub second: Option<Arc<dyn Model>>,
+    /// How they do.
+    pub settings: JudgeSettings,
 }
 
 impl fmt::Debug for Connected {
@@ -152,11 +165,37 @@ pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connect
         judge = judged_by.map_or_else(|| Ok(Arc::clone(&agent)), &beside)?;
         second = seconded_by.map(&beside).transpose()?;
     }
-    let judge = LlmJudge::new(judge, second, judging(context));
-    Ok(Some(Connected { agent, judge, ledger, tape }))
+    let judged_by = JudgedBy { model: judge, second, settings: judging(context) };
+    let JudgedBy { model, second, settings } = judged_by.clone();
+    let judge = LlmJudge::new(model, second, settings);
+    Ok(Some(Connected { agent, judge, judged_by, ledger, tape }))
 }
 
-fn judging(context: &Context<'_>) -> JudgeSettings {
+/// What the tokens of a model cost that flags or settings name; `None` if that is not known.
+///
+/// # Errors
+///
+/// If there is no such model, or the table of prices cannot be read.
+pub fn price(
+    name: &str,
+    args: &ModelArgs,
+    context: &Context<'_>,
+) -> Result<Option<Price>, CliError> {
+    let settings = &context.config.models;
+    let provider = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
+    let own = args.model.as_deref().is_none_or(|agent| provider(agent) == provider(name));
+    let base = args.base_url.as_ref().or(settings.base_url.as_ref()).filter(|_| own);
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let spec = ModelSpec::parse(name, base.map(String::as_str), &variable);
+    let spec = spec.map_err(|error| refused(&ClientError::from(error)))?;
+    let mut table = Prices::shipped();
+    if let Some(file) = &settings.prices {
+        table = table.with(prices(file)?);
+    }
+    Ok(table.of(&spec))
+}
+
+pub(crate) fn judging(context: &Context<'_>) -> JudgeSettings {
     let settings = &context.config.models;
     let mut judging = JudgeSettings::default();
     if let Some(threshold) = settings.threshold {
