@@ -9,8 +9,8 @@ use std::{
 
 use air::Minds;
 use air_llm::{
-    Cassette, Client, ClientError, JudgeSettings, Keyring, Ledger, LlmJudge, Model, Options,
-    Prices, Recorder, Replay, SpendLimit, Tape, judge::Confidence,
+    Cassette, Client, ClientError, JudgeSettings, Keyring, Ledger, LlmJudge, Model, ModelSpec,
+    Options, Price, Prices, Recorder, Replay, SpendLimit, Tape, judge::Confidence,
 };
 
 use crate::{
@@ -57,18 +57,27 @@ pub struct Connected {
     pub agent: Arc<dyn Model>,
     /// Decides what no condition can.
     pub judge: LlmJudge,
-    /// The model that it asks.
-    pub judging: Arc<dyn Model>,
+    /// What it is made of.
+    pub judged_by: JudgedBy,
     /// That model, and how far it can be trusted.
     pub about_judge: String,
-    /// How it is asked.
-    pub settings: JudgeSettings,
     /// What all of them take.
     pub ledger: Ledger,
     /// Whether it drafts guardrails.
     drafts: bool,
     /// What is recorded.
     tape: Option<Tape>,
+}
+
+/// The models of a judge.
+#[derive(Debug, Clone)]
+pub struct JudgedBy {
+    /// Decides.
+    pub model: Arc<dyn Model>,
+    /// Gives a second opinion.
+    pub second: Option<Arc<dyn Model>>,
+    /// How they do.
+    pub settings: JudgeSettings,
 }
 
 impl fmt::Debug for Connected {
@@ -136,14 +145,14 @@ pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connect
     let judge = judged_by.map_or_else(|| Ok(Arc::clone(&agent)), &beside)?;
     let second = seconded_by.map(&beside).transpose()?;
     let drafts = settings.synthesis_by != Some(SynthesisBy::Compiler);
-    let settings = judging(context);
     let known = judge_score::known(&context.config, judge.name());
     let known = known.unwrap_or_else(|| "not asked known questions".to_owned());
     let about_judge = format!("{}: {known}", judge.name());
-    let judging = Arc::clone(&judge);
-    let judge = LlmJudge::new(judge, second, settings.clone());
+    let judged_by = JudgedBy { model: judge, second, settings: judging(context) };
+    let JudgedBy { model, second, settings } = judged_by.clone();
+    let judge = LlmJudge::new(model, second, settings);
     let tape = source.tape();
-    Ok(Some(Connected { agent, judge, judging, about_judge, settings, ledger, drafts, tape }))
+    Ok(Some(Connected { agent, judge, judged_by, about_judge, ledger, drafts, tape }))
 }
 
 /// Where answers come from.
@@ -215,7 +224,30 @@ fn asked(args: &ModelArgs, ledger: &Ledger, context: &Context<'_>) -> Result<Sou
     Ok(Source::Asked(Box::new(options), tape.transpose()?))
 }
 
-fn judging(context: &Context<'_>) -> JudgeSettings {
+/// What the tokens of a model cost that flags or settings name; `None` if that is not known.
+///
+/// # Errors
+///
+/// If there is no such model, or the table of prices cannot be read.
+pub fn price(
+    name: &str,
+    args: &ModelArgs,
+    context: &Context<'_>,
+) -> Result<Option<Price>, CliError> {
+    let settings = &context.config.models;
+    let provider = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
+    let own = args.model.as_deref().is_none_or(|agent| provider(agent) == provider(name));
+    let base = args.base_url.as_ref().or(settings.base_url.as_ref()).filter(|_| own);
+    let spec = ModelSpec::parse(name, base.map(String::as_str), &variable);
+    let spec = spec.map_err(|error| refused(&ClientError::from(error)))?;
+    let mut table = Prices::shipped();
+    if let Some(file) = &settings.prices {
+        table = table.with(prices(file)?);
+    }
+    Ok(table.of(&spec))
+}
+
+pub(crate) fn judging(context: &Context<'_>) -> JudgeSettings {
     let settings = &context.config.models;
     let mut judging = JudgeSettings::default();
     if let Some(threshold) = settings.threshold {
