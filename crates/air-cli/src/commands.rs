@@ -11,6 +11,7 @@ pub mod fmt;
 pub mod guardrails;
 pub mod incidents;
 pub mod init;
+pub mod prompts;
 pub mod replay;
 pub mod resume;
 pub mod run;
@@ -37,6 +38,7 @@ pub fn dispatch(command: Command, context: &mut Context<'_>) -> Result<Exit, Cli
         Command::Incidents(args) => incidents::run(&args, context),
         Command::Explain(args) => explain::run(&args, context),
         Command::Guardrails(args) => guardrails::run(&args, context),
+        Command::Prompts(args) => prompts::run(&args, context),
         Command::Replay(args) => replay::run(&args, context),
         Command::Resume(args) => resume::run(&args, context),
         Command::Undo(args) => undo::run(&args, context),

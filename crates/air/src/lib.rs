@@ -303,6 +303,7 @@ impl Air {
             enforce: self.settings.enforce,
             respond: self.settings.respond,
             models: self.settings.models.clone(),
+            judge: self.settings.minds.about_judge.clone(),
         }
     }
 

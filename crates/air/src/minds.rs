@@ -6,8 +6,6 @@ use air_agent::AgentResponder;
 use air_core::port::{Background, Judge, Responder, Spending, Spendings};
 use air_llm::{Ledger, Model, Threads};
 
-use crate::adapters::mark;
-
 /// The models of all sessions of a store. Default: none.
 #[derive(Clone, Default)]
 pub struct Minds {
@@ -15,6 +13,8 @@ pub struct Minds {
     pub agent: Option<Arc<dyn Model>>,
     /// Decides what no condition can.
     pub judge: Option<Arc<dyn Judge>>,
+    /// The judge, and how far it can be trusted: journaled with each session.
+    pub about_judge: Option<String>,
     /// What all of them take.
     pub ledger: Option<Ledger>,
 }
@@ -31,7 +31,7 @@ impl fmt::Debug for Minds {
 impl Minds {
     pub(crate) fn responder(&self) -> Option<Arc<dyn Responder>> {
         let model = Arc::clone(self.agent.as_ref()?);
-        Some(Arc::new(AgentResponder::new(model, mark)))
+        Some(Arc::new(AgentResponder::new(model)))
     }
 
     pub(crate) fn background(&self) -> Option<Arc<dyn Background>> {

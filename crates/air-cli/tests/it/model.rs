@@ -315,7 +315,8 @@ fn what_servers_do_wrong_ends_the_run_and_is_said() {
 /// A judge that gives no usable answer leaves the checks undetermined, with the cause; nothing crashes.
 #[test]
 fn a_judge_that_fails_leaves_it_undetermined() {
-    let wrong: [(&str, fn() -> Reply); 6] = [
+    type Wrong = (&'static str, fn() -> Reply);
+    let wrong: [Wrong; 6] = [
         ("HTTP 400", || Reply::error(400, "no")),
         ("", || Reply::text("I would rather not say.")),
         ("", || Reply::text("{\"request\": \"x\", \"answers\": [")),
@@ -337,4 +338,46 @@ fn a_judge_that_fails_leaves_it_undetermined() {
         assert!(told.contains("undecided") && told.contains(why), "{at}: {told}");
         assert_eq!(output.status.code(), Some(0), "{at}: {told}");
     }
+}
+
+/// A judge that always says the same is recognised, and every incident's story tells it.
+#[test]
+fn known_questions_tell_how_far_a_judge_can_be_trusted() {
+    let place = Place::new(
+        Dialect::OpenAiChat,
+        Script::by(|seen| {
+            if seen.request.system.contains("@copied") {
+                mind::reply(seen, Response::Honest)
+            } else if seen.request.system.contains("You are the judge of AIR") {
+                mind::always(seen, "yes")
+            } else {
+                mind::reply(seen, Response::Honest)
+            }
+        }),
+    );
+    let output = place.run(&["doctor", "--model", "openai-chat:m"]);
+    let told = text(&output);
+    assert!(told.contains("it says yes to everything"), "{told}");
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    place.task(&[]);
+    let story = text(&place.run(&["explain", "i"]));
+    let right = "known questions right";
+    assert!(story.contains("judge openai-chat:m: ") && story.contains(right), "{story}");
+    assert!(story.contains("models, for this step") && story.contains("check"), "{story}");
+}
+
+#[test]
+fn prompts_are_shown_word_for_word() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let shown = |args: &[&str]| {
+        let output = airctl(dir.path()).arg("prompts").args(args).output().expect("it runs");
+        (output.status.code(), text(&output))
+    };
+    let (code, all) = shown(&[]);
+    assert_eq!(code, Some(0));
+    insta::assert_snapshot!(all);
+    let (_, one) = shown(&["agent.respond"]);
+    assert!(one.starts_with("An incident has happened"), "{one}");
+    let (code, none) = shown(&["agent.none"]);
+    assert!(code == Some(2) && none.contains("there are agent.react"), "{none}");
 }

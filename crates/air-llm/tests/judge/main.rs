@@ -16,3 +16,4 @@ mod real;
 mod retrieving;
 mod scene;
 mod scripted;
+mod whole;

@@ -40,7 +40,7 @@ pub(super) struct Answer {
 }
 
 impl Interpreter {
-    pub(super) fn start(mut command: Command, output_limit_bytes: u64) -> std::io::Result<Self> {
+    pub(super) fn start(command: &mut Command, output_limit_bytes: u64) -> std::io::Result<Self> {
         let (output, write_output) = pipe_with(PipeFlags::CLOEXEC)?;
         let (answers, write_answers) = pipe_with(PipeFlags::CLOEXEC)?;
         let mut child = command
@@ -48,7 +48,8 @@ impl Interpreter {
             .stdout(Stdio::from(write_answers))
             .stderr(Stdio::from(write_output))
             .spawn()?;
-        drop(command);
+        // It holds the ends that the interpreter has.
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         processes::yield_to_supervisor(child.id());
         let pid = Pid::from_child(&child);
         let requests = child.stdin.take().ok_or_else(|| std::io::Error::other("no pipe"))?;

@@ -56,6 +56,8 @@ use crate::{
 const UNFED: Duration = Duration::from_millis(2);
 /// How often limits are looked at while a call runs.
 const TICK: Duration = Duration::from_millis(100);
+/// How long room for a process is waited for.
+const ROOM: Duration = Duration::from_secs(5);
 /// Pipes of processes left behind that are kept open, so that these do not die of writing.
 const LEFT_PIPES: usize = 64;
 /// The driver of the interpreter.
@@ -294,11 +296,23 @@ impl Supervisor {
         Some(why)
     }
 
-    /// Ends everything where the limit of processes leaves no room to start one: what they left may
-    /// wait for an interpreter that never asks how its children ended.
-    fn make_room(&mut self) {
-        processes::end_all(self.settings.tier, &Spared::default());
-        self.lost_interpreter |= self.drop_ended_interpreter();
+    /// Starts a process. Everything else is ended where the limit of processes leaves no room for one:
+    /// what they left may wait for an interpreter that never asks how its children ended. The kernel
+    /// counts ended processes for a little while, so that it is tried for some time.
+    fn start<T>(&mut self, mut start: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
+        let deadline = Instant::now() + ROOM;
+        loop {
+            match start() {
+                Err(error)
+                    if error.raw_os_error() == Some(libc::EAGAIN) && Instant::now() < deadline =>
+                {
+                    processes::end_all(self.settings.tier, &Spared::default());
+                    self.lost_interpreter |= self.drop_ended_interpreter();
+                    std::thread::sleep(UNFED);
+                }
+                started => return started,
+            }
+        }
     }
 
     fn command(&self, argv: &[String]) -> Result<Command, Failure> {
@@ -326,14 +340,9 @@ impl Supervisor {
             .stdin(if run.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
             .stdout(Stdio::from(write_output.try_clone()?))
             .stderr(Stdio::from(write_output));
-        let spawned = match command.spawn() {
-            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
-                self.make_room();
-                command.spawn()
-            }
-            spawned => spawned,
-        };
-        let child = spawned.map_err(|error| format!("`{}`: {error}", run.argv.join(" ")))?;
+        let child = self
+            .start(|| command.spawn())
+            .map_err(|error| format!("`{}`: {error}", run.argv.join(" ")))?;
         drop(command);
         let mut capture = Capture::new(output, run.output_limit_bytes)?;
         let mut child = Started::new(child, run.stdin.as_bytes())?;
@@ -469,13 +478,8 @@ impl Supervisor {
         let isolation = if self.settings.isolated { "-I" } else { "-s" };
         let argv = [self.settings.python.clone(), isolation.into(), "-u".into(), driver];
         let limit = step.output_limit_bytes;
-        match Interpreter::start(self.command(&argv)?, limit) {
-            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
-                self.make_room();
-                Ok(Interpreter::start(self.command(&argv)?, limit)?)
-            }
-            started => Ok(started?),
-        }
+        let mut command = self.command(&argv)?;
+        Ok(self.start(|| Interpreter::start(&mut command, limit))?)
     }
 }
 

@@ -89,10 +89,9 @@ pub(crate) fn section<'t>(text: &'t str, name: &str) -> &'t str {
     else {
         return "";
     };
-    let from = text.find(begin).expect("it is there") + begin.len();
     let end = begin.replace("[[air:begin ", "[[air:end ");
-    let to = text[from..].find(&end).map_or(text.len(), |at| from + at);
-    &text[from..to]
+    let rest = text.split_once(begin).map_or("", |(_, rest)| rest);
+    rest.split_once(&end).map_or(rest, |(section, _)| section)
 }
 
 /// What a judge is shown that this one decides by: what came back, what changed, what lies there now,
@@ -120,6 +119,20 @@ pub(crate) fn judge(seen: &Seen) -> Reply {
             "rationale": "a copy of the settings lies in public/, or does no more",
             "outcome": if holds { "yes" } else { "no" },
             "confidence": 0.95,
+        })
+    });
+    let answers: Vec<Value> = answers.collect();
+    Reply::json(&json!({ "request": code(&text), "answers": answers }))
+}
+
+/// The same answer to every question.
+pub(crate) fn always(seen: &Seen, outcome: &str) -> Reply {
+    let text = seen.text();
+    let answers = rules(&text).map(|(rule, _)| {
+        let rationale = "it is always so";
+        json!({
+            "rule": rule, "quotes": [], "rationale": rationale, "outcome": outcome,
+            "confidence": 1.0,
         })
     });
     let answers: Vec<Value> = answers.collect();
