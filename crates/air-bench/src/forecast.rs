@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use air_agent::{Style, prompts};
+use air_agent::Style;
 use air_core::{
     effects::Effects,
     engine::Engine,
@@ -20,7 +20,7 @@ use air_core::{
     ruleset::RuleSet,
     step::{CompletedStep, Observation},
 };
-use air_llm::{Call, LlmJudge, Model, ModelError, Price, Purpose, likely_tokens};
+use air_llm::{Call, LlmJudge, Model, ModelError, Price, Purpose, likely_tokens, prompts};
 use air_runtime::{Ports, rehearse};
 use air_wire::{Answer, Message, Request, Tool, Usage};
 use futures::executor::block_on;
@@ -183,7 +183,7 @@ impl<'a> Scales<'a> {
         if phase == Phase::R4 || !options.respond || !self.mind.judged {
             return;
         }
-        let told = tokens(prompts::RESPOND) + self.tool_tokens() + 2 * code + 2 * PRINTED;
+        let told = tokens(prompts::RESPOND.text) + self.tool_tokens() + 2 * code + 2 * PRINTED;
         let more: u64 = (0..RESPONSE).map(|call| told + call * ADDED).sum();
         sums.entry(Purpose::Response).or_default().add(RESPONSE, more, RESPONSE * WORDS);
         // The rule that holds alone.
@@ -204,8 +204,8 @@ impl<'a> Scales<'a> {
 
     fn agent(&self, task: &str) -> u64 {
         let (system, tools) = match self.mind.style {
-            Style::ReAct => (prompts::REACT, self.tools.clone()),
-            Style::CodeAct => (prompts::CODEACT, Vec::new()),
+            Style::ReAct => (prompts::REACT.text, self.tools.clone()),
+            Style::CodeAct => (prompts::CODEACT.text, Vec::new()),
         };
         likely_tokens(&Request {
             system: system.to_owned(),

@@ -57,27 +57,20 @@ pub struct Connected {
     pub agent: Arc<dyn Model>,
     /// Decides what no condition can.
     pub judge: LlmJudge,
-    /// What it is made of.
-    pub judged_by: JudgedBy,
+    /// The model that it asks.
+    pub judging: Arc<dyn Model>,
+    /// The one that it asks for a second opinion.
+    pub second: Option<Arc<dyn Model>>,
     /// That model, and how far it can be trusted.
     pub about_judge: String,
+    /// How it is asked.
+    pub settings: JudgeSettings,
     /// What all of them take.
     pub ledger: Ledger,
     /// Whether it drafts guardrails.
     drafts: bool,
     /// What is recorded.
     tape: Option<Tape>,
-}
-
-/// The models of a judge.
-#[derive(Debug, Clone)]
-pub struct JudgedBy {
-    /// Decides.
-    pub model: Arc<dyn Model>,
-    /// Gives a second opinion.
-    pub second: Option<Arc<dyn Model>>,
-    /// How they do.
-    pub settings: JudgeSettings,
 }
 
 impl fmt::Debug for Connected {
@@ -145,14 +138,24 @@ pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connect
     let judge = judged_by.map_or_else(|| Ok(Arc::clone(&agent)), &beside)?;
     let second = seconded_by.map(&beside).transpose()?;
     let drafts = settings.synthesis_by != Some(SynthesisBy::Compiler);
+    let settings = judging(context);
     let known = judge_score::known(&context.config, judge.name());
     let known = known.unwrap_or_else(|| "not asked known questions".to_owned());
     let about_judge = format!("{}: {known}", judge.name());
-    let judged_by = JudgedBy { model: judge, second, settings: judging(context) };
-    let JudgedBy { model, second, settings } = judged_by.clone();
-    let judge = LlmJudge::new(model, second, settings);
+    let judging = Arc::clone(&judge);
+    let judge = LlmJudge::new(judge, second.clone(), settings.clone());
     let tape = source.tape();
-    Ok(Some(Connected { agent, judge, judged_by, about_judge, ledger, drafts, tape }))
+    Ok(Some(Connected {
+        agent,
+        judge,
+        judging,
+        second,
+        about_judge,
+        settings,
+        ledger,
+        drafts,
+        tape,
+    }))
 }
 
 /// Where answers come from.

@@ -138,10 +138,7 @@ fn judged(args: &Args, context: &Context<'_>) -> Result<Option<Score>, CliError>
         return Ok(None);
     }
     let Some(models) = model::connect(&args.models, context)? else { return Ok(None) };
-    let asked = {
-        let by = &models.judged_by;
-        air_llm::probe(Arc::clone(&by.model), by.settings.clone())
-    };
+    let asked = air_llm::probe(Arc::clone(&models.judging), models.settings.clone());
     let score = block_on(asked)
         .map_err(|what| CliError::Usage { what, hint: "this is a defect of AIR".to_owned() })?;
     models.finish()?;

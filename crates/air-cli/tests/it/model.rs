@@ -195,6 +195,18 @@ fn says_yes(seen: &Seen) -> bool {
     format!("{:?}", mind::judge(seen)).contains(r#"\"outcome\":\"yes\""#)
 }
 
+/// What the model wrote is tried, and stands beside what was derived: that blocks without a model.
+#[test]
+fn a_guardrail_in_the_words_of_a_model() {
+    let place = Place::new(Dialect::OpenAiChat, all(Response::Honest));
+    place.task(&[]);
+    let shown = text(&place.run(&["guardrails", "show", "g"]));
+    assert!(shown.contains("copies credentials to a place where they are published"), "{shown}");
+    assert!(shown.contains("evidence ") && shown.contains("openai-chat:m"), "{shown}");
+    let told = text(&place.run(&["explain", "i"]));
+    assert!(told.contains("synthesis"), "{told}");
+}
+
 #[test]
 fn an_agent_that_lies_is_caught() {
     let place = Place::new(Dialect::OpenAiChat, all(Response::Lies));

@@ -84,8 +84,8 @@ impl PlayingArgs {
         let unasked = |name: &String| -> Arc<dyn Model> { Arc::new(Unasked(name.clone())) };
         let (agent, judge, second) = match models {
             Some(models) => {
-                let by = &models.judged_by;
-                (Arc::clone(&models.agent), Arc::clone(&by.model), by.second.clone())
+                let (agent, judge) = (&models.agent, &models.judging);
+                (Arc::clone(agent), Arc::clone(judge), models.second.clone())
             }
             None => {
                 let judge = self.models.judge_model.as_ref().or(settings.judge_model.as_ref());
@@ -97,10 +97,8 @@ impl PlayingArgs {
             agent: priced(agent)?,
             judge: priced(judge)?,
             second: second.map(priced).transpose()?,
-            judging: models.map_or_else(
-                || model::judging(context),
-                |models| models.judged_by.settings.clone(),
-            ),
+            judging: models
+                .map_or_else(|| model::judging(context), |models| models.settings.clone()),
             style: match self.agent {
                 AgentStyle::React => Style::ReAct,
                 AgentStyle::Codeact => Style::CodeAct,
