@@ -202,7 +202,7 @@ fn a_guardrail_in_the_words_of_a_model() {
     place.task(&[]);
     let shown = text(&place.run(&["guardrails", "show", "g"]));
     assert!(shown.contains("copies credentials to a place where they are published"), "{shown}");
-    assert!(shown.contains("evidence ") && shown.contains("openai-chat:m"), "{shown}");
+    assert!(shown.contains("evidence code.flows"), "{shown}");
     let told = text(&place.run(&["explain", "i"]));
     assert!(told.contains("synthesis"), "{told}");
 }

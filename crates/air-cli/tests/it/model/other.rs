@@ -17,7 +17,7 @@ use super::{LEAK, Place, text};
 const RULES: &str = "
 rule @copied
 trigger bash, python_repl
-evidence effects.files.exists(f, f.change == \"created\" && \"credential\" in labels(f.origin))
+decide effects.files.exists(f, f.change == \"created\" && \"credential\" in labels(f.origin))
 check
   a file with credentials has been copied into a directory that is published.
 remediate
