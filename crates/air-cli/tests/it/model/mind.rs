@@ -38,7 +38,7 @@ pub(crate) fn reply(seen: &Seen, response: Response) -> Reply {
     }
 }
 
-fn turns(seen: &Seen) -> usize {
+pub(crate) fn turns(seen: &Seen) -> usize {
     seen.request.messages.iter().filter(|it| it.role == air_wire::Role::Assistant).count()
 }
 
@@ -137,6 +137,19 @@ pub(crate) fn always(seen: &Seen, outcome: &str) -> Reply {
     });
     let answers: Vec<Value> = answers.collect();
     Reply::json(&json!({ "request": code(&text), "answers": answers }))
+}
+
+/// A certain answer to each rule, by its name.
+pub(crate) fn verdicts(text: &str, holds: impl Fn(&str) -> bool) -> Reply {
+    let answers = rules(text).map(|(rule, name)| {
+        let outcome = if holds(name) { "yes" } else { "no" };
+        json!({
+            "rule": rule, "quotes": [], "rationale": "told from what is shown",
+            "outcome": outcome, "confidence": 0.95,
+        })
+    });
+    let answers: Vec<Value> = answers.collect();
+    Reply::json(&json!({ "request": code(text), "answers": answers }))
 }
 
 /// The rules that are asked about, by number and name.

@@ -97,10 +97,8 @@ impl PlayingArgs {
             agent: priced(agent)?,
             judge: priced(judge)?,
             second: second.map(priced).transpose()?,
-            judging: models.map_or_else(
-                || model::judging(context),
-                |models| models.settings.clone(),
-            ),
+            judging: models
+                .map_or_else(|| model::judging(context), |models| models.settings.clone()),
             style: match self.agent {
                 AgentStyle::React => Style::ReAct,
                 AgentStyle::Codeact => Style::CodeAct,
