@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod bench_model;
 mod check;
 mod convert;
 mod corpus;

@@ -1,7 +1,7 @@
 //! Agents, judges and responders on language models: real processes, a real server on loopback, and
 //! scripted minds that decide from what they are sent.
 
-mod mind;
+pub(crate) mod mind;
 mod other;
 
 use std::{fs, path::Path, process::Output, sync::Arc};

@@ -55,7 +55,7 @@ fn drafted(seen: &Seen) -> Option<String> {
     Some(name.to_owned())
 }
 
-fn turns(seen: &Seen) -> usize {
+pub(crate) fn turns(seen: &Seen) -> usize {
     seen.request.messages.iter().filter(|it| it.role == air_wire::Role::Assistant).count()
 }
 
@@ -157,6 +157,19 @@ pub(crate) fn always(seen: &Seen, outcome: &str) -> Reply {
     });
     let answers: Vec<Value> = answers.collect();
     Reply::json(&json!({ "request": code(&text), "answers": answers }))
+}
+
+/// A certain answer to each rule, by its name.
+pub(crate) fn verdicts(text: &str, holds: impl Fn(&str) -> bool) -> Reply {
+    let answers = rules(text).map(|(rule, name)| {
+        let outcome = if holds(name) { "yes" } else { "no" };
+        json!({
+            "rule": rule, "quotes": [], "rationale": "told from what is shown",
+            "outcome": outcome, "confidence": 0.95,
+        })
+    });
+    let answers: Vec<Value> = answers.collect();
+    Reply::json(&json!({ "request": code(text), "answers": answers }))
 }
 
 /// The rules that are asked about, by number and name.
