@@ -11,6 +11,7 @@ mod check;
 mod convert;
 mod corpus;
 mod crash;
+mod drafts;
 mod examples;
 mod fmt;
 mod guardrails;
