@@ -12,6 +12,7 @@ mod check;
 mod convert;
 mod corpus;
 mod crash;
+mod drafts;
 mod examples;
 mod fmt;
 mod guardrails;
