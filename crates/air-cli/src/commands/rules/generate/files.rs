@@ -50,10 +50,13 @@ impl Place {
         for fault in &read.faults {
             let _ = writeln!(text, "# returned: {}: {}", fault.code, plain(&fault.message));
         }
-        text.push('\n');
-        text.extend(
-            read.text.chars().filter(|letter| !letter.is_control() || "\n\t".contains(*letter)),
-        );
+        text.push_str("#\n");
+        // As comments: whoever loads the whole directory must not load what was returned.
+        for line in read.text.lines() {
+            let shown: String =
+                line.chars().filter(|letter| !letter.is_control() || *letter == '\t').collect();
+            let _ = writeln!(text, "{}", format!("# {shown}").trim_end());
+        }
         put(&old, &text)
     }
 }
