@@ -93,6 +93,8 @@ pub enum Command {
     Fmt(commands::fmt::Args),
     /// Run rule tests
     Test(commands::test::Args),
+    /// Have rules drafted by a language model
+    Rules(commands::rules::Args),
     /// List incidents
     Incidents(commands::incidents::Args),
     /// Tell the story of one incident

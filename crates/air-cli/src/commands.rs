@@ -14,6 +14,7 @@ pub mod init;
 pub mod prompts;
 pub mod replay;
 pub mod resume;
+pub mod rules;
 pub mod run;
 pub mod store;
 pub mod supervise;
@@ -30,6 +31,7 @@ use crate::{args::Command, context::Context, error::CliError, exit::Exit};
 pub fn dispatch(command: Command, context: &mut Context<'_>) -> Result<Exit, CliError> {
     match command {
         Command::Demo(args) => demo::run(&args, context),
+        Command::Rules(args) => rules::run(&args, context),
         Command::Run(args) => run::run(&args, context),
         Command::Check(args) => check::run(&args, context),
         Command::Convert(args) => convert::run(&args, context),

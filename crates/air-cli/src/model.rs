@@ -13,7 +13,12 @@ use air_llm::{
     Options, Price, Prices, Recorder, Replay, SpendLimit, Tape, judge::Confidence,
 };
 
-use crate::{config::JudgeMode, context::Context, error::CliError, judge_score};
+use crate::{
+    config::{JudgeMode, SynthesisBy},
+    context::Context,
+    error::CliError,
+    judge_score,
+};
 
 /// What a command says about models.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -62,6 +67,8 @@ pub struct Connected {
     pub settings: JudgeSettings,
     /// What all of them take.
     pub ledger: Ledger,
+    /// Whether it drafts guardrails.
+    drafts: bool,
     /// What is recorded.
     tape: Option<Tape>,
 }
@@ -78,6 +85,7 @@ impl Connected {
         Minds {
             agent: Some(Arc::clone(&self.agent)),
             judge: Some(Arc::new(self.judge.clone())),
+            writer: self.drafts.then(|| Arc::clone(&self.agent)),
             about_judge: Some(self.about_judge.clone()),
             ledger: Some(self.ledger.clone()),
         }
@@ -129,6 +137,7 @@ pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connect
     };
     let judge = judged_by.map_or_else(|| Ok(Arc::clone(&agent)), &beside)?;
     let second = seconded_by.map(&beside).transpose()?;
+    let drafts = settings.synthesis_by != Some(SynthesisBy::Compiler);
     let settings = judging(context);
     let known = judge_score::known(&context.config, judge.name());
     let known = known.unwrap_or_else(|| "not asked known questions".to_owned());
@@ -136,7 +145,17 @@ pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connect
     let judging = Arc::clone(&judge);
     let judge = LlmJudge::new(judge, second.clone(), settings.clone());
     let tape = source.tape();
-    Ok(Some(Connected { agent, judge, judging, second, about_judge, settings, ledger, tape }))
+    Ok(Some(Connected {
+        agent,
+        judge,
+        judging,
+        second,
+        about_judge,
+        settings,
+        ledger,
+        drafts,
+        tape,
+    }))
 }
 
 /// Where answers come from.

@@ -5,6 +5,8 @@
 //! expects. `airctl test` and AIR's own corpus use the same runner.
 
 pub mod coverage;
+#[cfg(feature = "server")]
+pub mod llama;
 pub mod mutation;
 pub mod rename;
 pub mod run;

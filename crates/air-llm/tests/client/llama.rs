@@ -1,6 +1,5 @@
 //! A real llama.cpp server, best with random weights: it answers with rubbish, and none of it may do
-//! more than end in an answer or a typed error. `AIR_LLAMA_URL` names it, such as
-//! `http://127.0.0.1:8080`.
+//! more than end in an answer or a typed error.
 
 use std::{
     collections::BTreeMap,
@@ -9,6 +8,7 @@ use std::{
 };
 
 use air_llm::{Call, Client, Model, ModelError, ModelSpec, Options, Purpose};
+use air_testkit::llama::Llama;
 use air_wire::{Delta, Message, Request, Schema, Tool, ToolChoice};
 use futures::{executor::block_on, future::join_all};
 use serde_json::json;
@@ -70,11 +70,12 @@ fn call(number: usize) -> Call {
     reason = "what a server answered is to be seen, as that it was skipped"
 )]
 fn rubbish_is_an_answer_or_a_typed_error() {
-    let Ok(base) = std::env::var("AIR_LLAMA_URL") else {
-        eprintln!("skipped: AIR_LLAMA_URL names no llama.cpp server");
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = Llama::start(folder.path()).unwrap() else {
+        eprintln!("skipped: AIR_SDK_PYTHON names no interpreter that has `xllamacpp`");
         return;
     };
-    let base = base.trim_end_matches('/');
+    let base = server.url();
     for (name, version) in
         [("openai-chat:r", "/v1"), ("openai-responses:r", "/v1"), ("anthropic:r", "")]
     {

@@ -17,3 +17,4 @@ mod retrieving;
 mod scene;
 mod scripted;
 mod whole;
+mod writing;

@@ -199,7 +199,10 @@ def status(client, text):
 
 
 kind = {"openai-chat": Chat, "openai-responses": Responses, "anthropic": Anthropic, "gemini": Gemini}[dialect]
-client = kind("right")
+try:
+    client = kind("right")
+except ImportError:
+    sys.exit(3)
 text = client.hi()
 first, second = client.tools()
 print(json.dumps({

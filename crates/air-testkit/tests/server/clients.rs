@@ -39,6 +39,10 @@ fn the_clients_of_the_providers_are_understood_and_understand() {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .output()
             .expect("an interpreter");
+        if output.status.code() == Some(3) {
+            eprintln!("skipped: the client for {dialect} is not installed");
+            continue;
+        }
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{dialect} {stream}: {errors}");
         let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -1,6 +1,9 @@
-//! The client's codecs with a real server on loopback, such as llama.cpp, whose address is in
-//! `AIR_MODEL_URL`. Its weights may be random: whatever it says must be read, or be a known error.
+//! The client's codecs with a real server: llama.cpp with random weights. Whatever it says must be read,
+//! or be a known error.
 
+use std::{fs, path::Path};
+
+use air_testkit::llama::Llama;
 use air_wire::{
     DecodeError, Dialect, Message, Part, Role, Schema, Stop, ToolCall, ToolChoice, decode_error,
     json_of,
@@ -14,10 +17,13 @@ use crate::{
 
 #[test]
 fn a_real_server_is_understood() {
-    let Ok(address) = std::env::var("AIR_MODEL_URL") else {
-        eprintln!("skipped: name a model server on loopback in AIR_MODEL_URL");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("real");
+    fs::create_dir_all(&folder).expect("a folder");
+    let Some(server) = Llama::start(&folder).expect("it starts") else {
+        eprintln!("skipped: AIR_SDK_PYTHON names no interpreter that has `xllamacpp`");
         return;
     };
+    let address = server.url();
     let mut answers = Vec::new();
     for (dialect, stream) in ways().filter(|(dialect, _)| *dialect != Dialect::Gemini) {
         for kind in ["text", "schema", "tools", "call", "results"] {

@@ -33,9 +33,26 @@ pub(crate) fn reply(seen: &Seen, response: Response) -> Reply {
         agent(seen)
     } else if system.contains("does a task by writing code") {
         coder(seen)
+    } else if let Some(name) = drafted(seen) {
+        Reply::json(&json!({ "rule": format!("rule @{name}\n{DRAFT}") }))
     } else {
         Reply::error(400, "nobody knows what this is")
     }
+}
+
+/// What this drafter writes about every incident.
+pub(crate) const DRAFT: &str = "trigger bash, python_repl
+check
+  the plan copies credentials to a place where they are published.
+block
+end
+";
+
+/// The name of the guardrail that is to be drafted.
+fn drafted(seen: &Seen) -> Option<String> {
+    let text = seen.text();
+    let name = text.lines().find_map(|line| line.strip_prefix("The name of the guardrail: @"))?;
+    Some(name.to_owned())
 }
 
 pub(crate) fn turns(seen: &Seen) -> usize {
@@ -107,10 +124,13 @@ pub(crate) fn judge(seen: &Seen) -> Reply {
         && section(&text, "effects").contains(LEAK)
         && section(&text, "history").contains("mkdir -p public");
     let restored = text.contains("IS THE STATE\nRESTORED?");
+    let planned = text.contains("WOULD THE STEP CAUSE");
+    let would = section(&text, "args").contains(".env");
     let answers = rules(&text).map(|(rule, name)| {
-        let holds = match (name, restored) {
-            ("copied", true) => !there,
-            ("copied", false) => leaked,
+        let holds = match name {
+            _ if planned => would,
+            "copied" if restored => !there,
+            "copied" => leaked,
             _ => false,
         };
         json!({
