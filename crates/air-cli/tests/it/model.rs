@@ -2,6 +2,7 @@
 //! scripted minds that decide from what they are sent.
 
 mod mind;
+mod real;
 
 use std::{fs, path::Path, process::Output};
 
