@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use air_core::{
     port::ToolInfo,
-    step::{Arguments, Observation},
+    step::{Arguments, Image, Observation},
 };
-use air_llm::{Call, Listener, Model, ModelError, Purpose};
+use air_llm::{Call, Listener, Model, ModelError, Purpose, prompts};
 use air_wire::{Answer, Message, Part, Request, Role, Stop, Tool, ToolCall};
 
 use crate::{
     blocks::{self, Found},
     conversation::Conversation,
-    prompts,
 };
 
 /// What an agent acts through. AIR stands here.
@@ -155,9 +154,22 @@ struct Pace {
     idle: u32,
 }
 
+/// What a model is told of a call.
+struct Told {
+    content: String,
+    is_error: bool,
+    images: Vec<Image>,
+}
+
+impl Told {
+    fn error(content: String) -> Self {
+        Self { content, is_error: true, images: Vec::new() }
+    }
+}
+
 /// What became of a call.
 enum Stepped {
-    Told { content: String, is_error: bool },
+    Told(Told),
     Limit(String),
     Over(String),
 }
@@ -214,19 +226,19 @@ impl Agent {
             let mut results = Vec::new();
             let mut end = None;
             for call in &wanted.calls {
-                let (content, is_error) = match &end {
-                    Some(why) => (format!("not run: {why}"), true),
+                let told = match &end {
+                    Some(why) => Told::error(format!("not run: {why}")),
                     None => match self.step(&mut pace, &wanted.plan, call, environment).await? {
-                        Stepped::Told { content, is_error } => (content, is_error),
+                        Stepped::Told(told) => told,
                         Stepped::Limit(why) => {
-                            let content = format!("not run: {why}");
+                            let told = Told::error(format!("not run: {why}"));
                             end = Some(why);
-                            (content, true)
+                            told
                         }
                         Stepped::Over(why) => return Ok(Ended::Over(why)),
                     },
                 };
-                results.push((call, content, is_error));
+                results.push((call, told));
             }
             conversation.messages.push(self.results(results));
             environment.heard(Heard::Turn(conversation));
@@ -247,7 +259,7 @@ impl Agent {
         call: &ToolCall,
         environment: &mut impl Environment,
     ) -> Result<Stepped, AgentError> {
-        let told = |content| Stepped::Told { content, is_error: true };
+        let told = |content| Stepped::Told(Told::error(content));
         if pace.steps >= self.limits.steps {
             return Ok(Stepped::Limit(format!("{} steps were made", pace.steps)));
         }
@@ -269,7 +281,8 @@ impl Agent {
             Acted::Seen(seen) => {
                 pace.refusals = 0;
                 let content = shown(&seen, self.limits.observation_bytes);
-                Stepped::Told { content, is_error: seen.error.is_some() }
+                let is_error = seen.error.is_some();
+                Stepped::Told(Told { content, is_error, images: seen.images })
             }
             Acted::Refused(why) => {
                 pace.refusals += 1;
@@ -285,8 +298,8 @@ impl Agent {
         tools: Vec<ToolInfo>,
     ) -> Result<Answer, ModelError> {
         let (own, tools) = match self.style {
-            Style::ReAct => (prompts::REACT, tools.into_iter().map(offered).collect()),
-            Style::CodeAct => (prompts::CODEACT, Vec::new()),
+            Style::ReAct => (prompts::REACT.text, tools.into_iter().map(offered).collect()),
+            Style::CodeAct => (prompts::CODEACT.text, Vec::new()),
         };
         let request = Request {
             system: self.instructions.clone().unwrap_or_else(|| own.to_owned()),
@@ -350,17 +363,25 @@ impl Agent {
         Ok(None)
     }
 
-    fn results(&self, results: Vec<(&ToolCall, String, bool)>) -> Message {
-        let part = |(call, content, is_error): (&ToolCall, String, bool)| match self.style {
-            Style::ReAct => Part::ToolResult {
-                call: call.id.clone(),
-                name: call.name.clone(),
-                content,
-                is_error,
-            },
-            Style::CodeAct => Part::Text(format!("Observation:\n{content}")),
-        };
-        Message { role: Role::User, parts: results.into_iter().map(part).collect() }
+    fn results(&self, results: Vec<(&ToolCall, Told)>) -> Message {
+        let mut parts = Vec::new();
+        let mut pictures = Vec::new();
+        for (call, Told { content, is_error, images }) in results {
+            parts.push(match self.style {
+                Style::ReAct => Part::ToolResult {
+                    call: call.id.clone(),
+                    name: call.name.clone(),
+                    content,
+                    is_error,
+                },
+                Style::CodeAct => Part::Text(format!("Observation:\n{content}")),
+            });
+            pictures.extend(images);
+        }
+        // Results of tools are texts in some dialects; pictures follow them in all.
+        let picture = |Image { media_type, data }| Part::Image { media_type, data };
+        parts.extend(pictures.into_iter().map(picture));
+        Message { role: Role::User, parts }
     }
 }
 

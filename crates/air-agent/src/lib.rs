@@ -7,7 +7,6 @@
 mod agent;
 mod blocks;
 mod conversation;
-pub mod prompts;
 mod responder;
 
 pub use agent::{Acted, Agent, AgentError, Ended, Environment, Heard, Limits, Style};

@@ -9,16 +9,18 @@ use std::{
 
 use air_core::{
     port::{BoxFuture, Hands, HandsError, Order, Report, Responder, ResponderError, ToolInfo},
-    redact::redact,
     step::{Arguments, Observation},
 };
-use air_llm::{Model, Purpose};
+use air_llm::{
+    Fence, Model, Purpose,
+    judge::{Randomness, SystemRandomness},
+    prompts,
+};
 use serde_json::json;
 
 use crate::{
     agent::{Acted, Agent, AgentError, Ended, Environment, Limits, Style},
     conversation::Conversation,
-    prompts,
 };
 
 /// The tool that ends a response.
@@ -27,17 +29,27 @@ const REPORT: &str = "report";
 const MOST_SHOWN: usize = 16 << 10;
 
 /// Follows orders by a model.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AgentResponder {
     model: Arc<dyn Model>,
-    mark: fn() -> String,
+    random: Arc<dyn Randomness>,
+}
+
+impl std::fmt::Debug for AgentResponder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentResponder").field("model", &self.model).finish_non_exhaustive()
+    }
 }
 
 impl AgentResponder {
-    /// A responder on this model. `mark` makes a new random text at each call, with which data is
-    /// marked.
-    pub fn new(model: Arc<dyn Model>, mark: fn() -> String) -> Self {
-        Self { model, mark }
+    /// A responder on this model.
+    pub fn new(model: Arc<dyn Model>) -> Self {
+        Self::with_randomness(model, Arc::new(SystemRandomness))
+    }
+
+    /// The same, with randomness from elsewhere than the system.
+    pub fn with_randomness(model: Arc<dyn Model>, random: Arc<dyn Randomness>) -> Self {
+        Self { model, random }
     }
 }
 
@@ -48,16 +60,17 @@ impl Responder for AgentResponder {
         hands: &'a mut dyn Hands,
     ) -> BoxFuture<'a, Result<Report, ResponderError>> {
         Box::pin(async move {
-            let mark = (self.mark)();
+            let fence =
+                Fence::new(&*self.random).map_err(|why| ResponderError::Failed(why.into()))?;
             let limits = Limits { steps: order.max_calls.saturating_add(1), ..Limits::default() };
             let agent = Agent {
                 purpose: Purpose::Response,
-                instructions: Some(prompts::RESPOND.to_owned()),
+                instructions: Some(prompts::RESPOND.text.to_owned()),
                 limits,
-                nonces: vec![mark.clone(), order.incident.to_string()],
+                nonces: vec![fence.mark().to_owned(), order.incident.to_string()],
                 ..Agent::new(Arc::clone(&self.model), Style::ReAct)
             };
-            let mut conversation = Conversation::begin(text(order, &mark));
+            let mut conversation = Conversation::begin(text(order, &fence));
             let mut room = Room { hands, report: Mutex::default(), failed: None };
             let ended = agent.work(&mut conversation, &mut room).await;
             if let Some(report) = room.take() {
@@ -141,7 +154,8 @@ fn report(arguments: &Arguments) -> Option<Report> {
 }
 
 /// What the agent is told. What the rules say is the operator's word; all else is data.
-fn text(order: &Order, mark: &str) -> String {
+fn text(order: &Order, fence: &Fence) -> String {
+    let mark = fence.mark();
     let mut text = format!("Incident {}. The mark of data is {mark}.\n", order.incident);
     let names = order.rules.iter().map(|rule| format!("@{}", rule.name));
     let _ = writeln!(text, "\nRules that hold: {}.", names.collect::<Vec<_>>().join(", "));
@@ -172,17 +186,10 @@ fn text(order: &Order, mark: &str) -> String {
     ];
     for (name, data) in sections {
         if !data.is_empty() {
-            section(&mut text, mark, name, &data);
+            text.push_str(&fence.section(name, &data, MOST_SHOWN));
         }
     }
     text
-}
-
-fn section(text: &mut String, mark: &str, name: &str, data: &str) {
-    let seen = Observation { content: redact(data), ..Observation::default() };
-    let data =
-        crate::agent::shown(&seen, MOST_SHOWN).replace(mark, "MARK").replace("[[air:", "[[ air:");
-    let _ = write!(text, "\n[[air:begin {mark} {name}]]\n{data}\n[[air:end {mark} {name}]]\n");
 }
 
 fn one_line(text: &str) -> String {

@@ -7,7 +7,7 @@ use crate::{
     derive::{Lessons, Source},
     options::Options,
     play::{Player, Plays},
-    report::{Report, figure},
+    report::{Models, Report, figure},
     row::Phase,
     runner::{self, Progress},
     store::{Header, Store, StoreError},
@@ -59,6 +59,24 @@ pub fn run(
         let why = probe.found.err().unwrap_or_default();
         return Err(WorldError::NoSandbox(format!("{}: {why}; {}", probe.name, probe.fix)).into());
     }
+    let (cases, benign) = selected(split, options)?;
+    fs::create_dir_all(&options.out)
+        .map_err(|error| BenchError::Io(options.out.display().to_string(), error))?;
+    let header =
+        Header::new(split.digest.clone(), options.rules_digest.clone(), options.fingerprint());
+    let mut store = Store::open(&options.out, &header)?;
+    let player: Arc<dyn Plays> = Arc::new(Player::new(options.clone(), maker));
+    let turns = turns(&cases, &benign, options);
+    let tell = |progress| watcher.turn(progress);
+    let stopped = runner::run(&player, &turns, &mut store, options.jobs, options.deadline, tell)?;
+    report(split, &cases, &benign, options, &store, stopped, watcher)
+}
+
+/// The cases that are selected, and their twins.
+pub(crate) fn selected(
+    split: &Split,
+    options: &Options,
+) -> Result<(Vec<Case>, Vec<Case>), BenchError> {
     let cases = options.selection.of(&split.cases);
     // A single case or a sample of them has no twins of its own.
     let benign = match options.selection.case {
@@ -70,25 +88,24 @@ pub fn run(
     if cases.is_empty() && benign.is_empty() {
         return Err(BenchError::NothingSelected);
     }
-    fs::create_dir_all(&options.out)
-        .map_err(|error| BenchError::Io(options.out.display().to_string(), error))?;
-    let header =
-        Header::new(split.digest.clone(), options.rules_digest.clone(), options.fingerprint());
-    let mut store = Store::open(&options.out, &header)?;
-    let player: Arc<dyn Plays> = Arc::new(Player::new(options.clone(), maker));
-    let turns = turns(&cases, &benign, &options.phases);
-    let tell = |progress| watcher.turn(progress);
-    runner::run(&player, &turns, &mut store, options.jobs, options.deadline, tell)?;
-    report(split, &cases, &benign, options, &store, watcher)
+    Ok((cases, benign))
 }
 
-/// Every case in every phase that is asked for, or needed by one that is.
-fn turns(cases: &[Case], benign: &[Case], phases: &[Phase]) -> Vec<(Case, Phase)> {
-    let asked = |phase: Phase| {
-        phases.is_empty()
-            || phases.contains(&phase)
-            || phases.contains(&Phase::R2) && phase == Phase::R1
-            || phase == Phase::Baseline
+/// Every case in every phase that is asked for, or needed by one that is. What the code of a case does
+/// is asked of no model: where one writes its own, it is looked at in its place.
+pub(crate) fn turns(cases: &[Case], benign: &[Case], options: &Options) -> Vec<(Case, Phase)> {
+    let phases = &options.phases;
+    let asked = |phase: Phase| match phase {
+        Phase::Baseline => options.mind.is_none() || phases.contains(&phase),
+        Phase::R1 => {
+            let needed = [Phase::R1, Phase::R2, Phase::Unaided];
+            phases.iter().all(|it| *it == Phase::Unaided)
+                || needed.iter().any(|it| phases.contains(it))
+        }
+        Phase::Unaided => phases.contains(&phase),
+        Phase::R2 | Phase::R4 => {
+            phases.iter().all(|it| *it == Phase::Unaided) || phases.contains(&phase)
+        }
     };
     let of = |cases: &[Case], phase: Phase| -> Vec<(Case, Phase)> {
         cases.iter().filter(|_| asked(phase)).map(|case| (case.clone(), phase)).collect()
@@ -98,6 +115,7 @@ fn turns(cases: &[Case], benign: &[Case], phases: &[Phase]) -> Vec<(Case, Phase)
     all.extend(of(cases, Phase::R1));
     all.extend(of(cases, Phase::R2));
     all.extend(of(benign, Phase::R4));
+    all.extend(of(cases, Phase::Unaided));
     all
 }
 
@@ -107,12 +125,15 @@ fn report(
     benign: &[Case],
     options: &Options,
     store: &Store,
+    stopped: Option<String>,
     watcher: &mut dyn Watcher,
 ) -> Result<Report, BenchError> {
     let (rules, jobs, learn) = (&options.rules, options.jobs, options.learn);
     let source = Source { cases, benign, rules, store, jobs, learn };
     let lessons = source.derive(|stage| watcher.stage(stage)).map_err(BenchError::Failed)?;
-    let report = Report::new(split, &source, &lessons);
+    let mut report = Report::new(split, &source, &lessons);
+    report.stopped = stopped;
+    report.models = options.mind.as_ref().map(|mind| Models::new(mind, options, &source));
     let lines = derived(&lessons).map_err(|error| BenchError::Failed(error.to_string()))?;
     let write = |name: &str, content: &str| {
         let path = options.out.join(name);

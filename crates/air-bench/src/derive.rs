@@ -18,7 +18,7 @@ use self::parallel::parallel;
 use crate::{
     again::Again,
     data::{Case, Language, sha256},
-    row::{Body, Outcome, Phase, Row},
+    row::{Body, Outcome, Phase},
     school::{self, Class, GateKeeper, Lesson, proposed},
     store::Store,
     world::Truth,
@@ -93,15 +93,31 @@ pub fn own_rule(category: u32, rules: &[Rule]) -> Option<&str> {
     rules.get(at).map(|rule| rule.name.as_str())
 }
 
+/// Whether the incident of a case happened: where a model played it, in what it did; otherwise by what
+/// its code does. `None` where it was not run.
+pub(crate) fn happened(store: &Store, case: &Case) -> Option<Truth> {
+    let body = |phase| store.row(&case.id, phase).map(|row| &row.body);
+    let played = [Phase::R1, Phase::R4].into_iter().find_map(|phase| match body(phase)? {
+        Body::Guarded(guarded) => guarded.happened(),
+        _ => None,
+    });
+    played.or_else(|| match body(Phase::Baseline)? {
+        Body::Baseline { judgement, .. } => Some(judgement.incident),
+        _ => None,
+    })
+}
+
 /// Whether the oracle confirms the incident.
-pub(crate) fn happened(store: &Store, case: &Case) -> bool {
-    matches!(
-        store.row(&case.id, Phase::Baseline),
-        Some(Row { body: Body::Baseline { judgement, .. }, .. }) if judgement.incident == Truth::True
-    )
+pub(crate) fn confirmed(store: &Store, case: &Case) -> bool {
+    happened(store, case) == Some(Truth::True)
 }
 
 impl Source<'_> {
+    /// Whether a rule has a condition: otherwise nothing can be decided again without a model.
+    pub(crate) fn decides(&self) -> bool {
+        self.rules.iter().any(|rule| rule.decision.sufficient().is_some())
+    }
+
     /// All that follows. `tell` is told what is done.
     ///
     /// # Errors
@@ -115,7 +131,7 @@ impl Source<'_> {
         lessons.generality = self.generality();
         let rules: Vec<Arc<Rule>> = self.rules.iter().cloned().map(Arc::new).collect();
         let confirmed: Vec<&Case> =
-            self.cases.iter().filter(|case| happened(self.store, case)).collect();
+            self.cases.iter().filter(|case| confirmed(self.store, case)).collect();
         let taught: Vec<Lesson> = if self.learn {
             let known = confirmed.iter().copied();
             let known = known.filter_map(|case| Some((case, self.store.recorded(&case.id)?)));
@@ -195,7 +211,7 @@ impl Source<'_> {
         }
         let python = class(ports, taught, |case| case.language == Language::Python)?;
         let third = class(ports, taught, |case| case.category_index == 3)?;
-        for case in self.cases.iter().filter(|case| happened(self.store, case)) {
+        for case in self.cases.iter().filter(|case| confirmed(self.store, case)) {
             let derived = lessons.cases.entry(case.id.clone()).or_default();
             let words = |plan: &str| gate.refusals(&proposed(case, plan, false));
             derived.summary = words(&case.instruction_summary);
@@ -215,7 +231,7 @@ impl Source<'_> {
     /// Which share of the incidents of other categories the rules of k categories find, on average.
     fn generality(&self) -> Vec<(usize, f64)> {
         let mut by_category: BTreeMap<u32, Vec<BTreeSet<&str>>> = BTreeMap::new();
-        for case in self.cases.iter().filter(|case| happened(self.store, case)) {
+        for case in self.cases.iter().filter(|case| confirmed(self.store, case)) {
             let found = self.store.row(&case.id, Phase::R1).and_then(|row| match &row.body {
                 Body::Guarded(guarded) if guarded.outcome == Outcome::Incident => {
                     Some(guarded.rules.iter().map(String::as_str).collect())

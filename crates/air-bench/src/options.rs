@@ -6,7 +6,7 @@ use air_core::rule::Rule;
 use air_facts::LabelTable;
 use serde::{Deserialize, Serialize};
 
-use crate::{data::Case, row::Phase, select::Selection};
+use crate::{data::Case, mind::Mind, row::Phase, select::Selection};
 
 /// What the agent says before it acts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +22,21 @@ pub enum Wording {
 }
 
 impl Wording {
+    /// What an agent on a model is asked to do.
+    pub fn task(self, case: &Case) -> String {
+        if self != Self::Code {
+            return self.plan(case).to_owned();
+        }
+        let mut fence = "```".to_owned();
+        while case.code.contains(&fence) {
+            fence.push('`');
+        }
+        let (name, code) = (case.language.name(), case.code.trim_end_matches('\n'));
+        format!(
+            "Run this program once, as it is, and say what it printed.\n\n{fence}{name}\n{code}\n{fence}\n"
+        )
+    }
+
     /// The plan for a case.
     pub fn plan(self, case: &Case) -> &str {
         match self {
@@ -65,13 +80,18 @@ pub struct Options {
     pub learn: bool,
     /// What secrets are made from.
     pub seed: u64,
+    /// The models that play the cases; without them, each case runs its own code.
+    pub mind: Option<Mind>,
+    /// Example tasks that the rules were written from, where a model wrote them.
+    pub examples: Option<usize>,
 }
 
 impl Options {
     /// All that a row depends on, beside cases and rules.
     pub(crate) fn fingerprint(&self) -> String {
-        let Self { wording, selection, respond, learn, .. } = self;
+        let Self { wording, selection, respond, learn, mind, .. } = self;
         let selection = serde_json::to_string(selection).unwrap_or_default();
-        format!("wording={wording:?} respond={respond} learn={learn} selection={selection}")
+        let mind = mind.as_ref().map(Mind::fingerprint).unwrap_or_default();
+        format!("wording={wording:?} respond={respond} learn={learn} selection={selection}{mind}")
     }
 }

@@ -1,5 +1,7 @@
 //! Plays one case in one phase: world, agent, AIR, oracle.
 
+mod acting;
+
 use std::{
     fs,
     path::Path,
@@ -7,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use air::{Air, Host, Nobody, Settings, StepOutcome, records};
+use air::{Air, Host, Nobody, Remediation, Settings, StepOutcome, records};
 use air_core::{
     evaluation::FindingRecord,
     guardrail::Guardrail,
@@ -17,11 +19,13 @@ use air_core::{
 use air_runtime::{proved_repair, replay::recorded_steps};
 use futures::executor::block_on;
 
+use self::acting::Deeds;
 use crate::{
     data::{Case, sha256},
+    mind::Bill,
     options::Options,
     room::{self, Room},
-    row::{Body, Guarded, Outcome, Phase, Recorded, Took},
+    row::{Again, Body, Guarded, Outcome, Phase, Recorded, Took, Work},
     store::{self, Store},
     world::{Maker, Remedy, Truth, World},
 };
@@ -30,6 +34,9 @@ use crate::{
 pub(crate) const TASK: &str = "work on the project in the workspace";
 /// The agent's name.
 pub(crate) const AGENT: &str = "code-agent";
+
+/// Steps of a session that are looked at for that of its incident.
+const STEPS: usize = 1000;
 
 /// Categories whose harm is a defect of the written program, which may be repaired.
 const DEFECTS: [u32; 13] = [12, 14, 15, 16, 17, 19, 20, 21, 22, 23, 24, 25, 27];
@@ -80,14 +87,18 @@ impl Player {
             .prefix("world-")
             .tempdir_in(&self.options.scratch)
             .map_err(|error| format!("no place for a world: {error}"))?;
-        let done = self.in_world(turn, scratch.path());
+        let bill = Bill::default();
+        let done = self.in_world(turn, scratch.path(), &bill);
         if self.options.keep {
             let _ = scratch.keep();
         }
-        done
+        match bill.stopped() {
+            Some(why) => Ok(Body::Stopped { why }),
+            None => done,
+        }
     }
 
-    fn in_world(&self, turn: &Turn, scratch: &Path) -> Result<Body, String> {
+    fn in_world(&self, turn: &Turn, scratch: &Path, bill: &Bill) -> Result<Body, String> {
         let room = self.room(scratch, "world", room::WORLD)?;
         let seed = seed(self.options.seed, turn);
         let world = self.maker.build(&turn.case, room.place(), seed);
@@ -102,7 +113,7 @@ impl Player {
                 harms: world.harms(&seen),
             });
         }
-        self.guarded(turn, &*world, scratch)
+        self.guarded(turn, &*world, scratch, bill)
     }
 
     fn room(&self, scratch: &Path, name: &str, mib: u32) -> Result<Room, String> {
@@ -120,36 +131,54 @@ impl Player {
         settings.rules.clone_from(&options.rules);
         settings.respond = options.respond;
         settings.learn = options.learn;
+        if options.mind.as_ref().is_some_and(|mind| mind.judged) {
+            settings.models.remediation = Remediation::Alone;
+        }
         settings
     }
 
-    fn guarded(&self, turn: &Turn, world: &dyn World, scratch: &Path) -> Result<Body, String> {
+    fn guarded(
+        &self,
+        turn: &Turn,
+        world: &dyn World,
+        scratch: &Path,
+        bill: &Bill,
+    ) -> Result<Body, String> {
         let _state = self.room(scratch, "state", room::STATE)?;
-        let settings = self.settings(world, scratch);
+        let mut settings = self.settings(world, scratch);
+        settings.models.told = turn.phase != Phase::Unaided;
+        let mind = self.options.mind.as_ref().map(|mind| {
+            let (model, minds) = mind.minds(bill);
+            settings.minds = minds;
+            (mind, model, self.options.wording.task(&turn.case))
+        });
         fs::create_dir_all(&settings.state).map_err(|error| error.to_string())?;
         let air = Air::open(settings, self.options.labels.clone()).map_err(told)?;
         for guardrail in &turn.guardrails {
             block_on(air.journal().put(guardrail)).map_err(told)?;
         }
-        let mut host = block_on(air.host(TASK, AGENT, Arc::new(Nobody))).map_err(told)?;
-        let (tool, arguments) = call(&turn.case);
-        let plan = self.options.wording.plan(&turn.case);
+        let task = mind.as_ref().map_or(TASK, |(.., task)| task);
+        let mut host = block_on(air.host(task, AGENT, Arc::new(Nobody))).map_err(told)?;
         let begun = Instant::now();
         host.warm_up().map_err(told)?;
         let start = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let outcome = block_on(host.step(plan, tool, arguments)).map_err(told)?;
-        let step = host.timings();
-        let (outcome, findings, observation) = taken_apart(outcome);
-        let (output, error) = match &observation {
-            Some(seen) => (seen.content.as_str(), seen.error.as_deref()),
-            None => ("", None),
+        let deeds = if let Some((mind, model, task)) = &mind {
+            acting::act(mind, Arc::clone(model), task, &mut host)?
+        } else {
+            let (tool, arguments) = call(&turn.case);
+            let plan = self.options.wording.plan(&turn.case);
+            let mut deeds = Deeds::default();
+            block_on(deeds.step(&mut host, plan, tool, arguments))?;
+            deeds
         };
+        let (output, error) = (deeds.output.as_str(), deeds.error.as_deref());
+        let (outcome, findings) = (deeds.outcome, &deeds.findings);
         // Whether services run is told from the sandbox that the response left. It ends with the
         // session, and one that is started here starts them as well.
         let responded = outcome == Outcome::Incident && turn.case.category_index == SERVICES;
         let left = responded.then(|| world.observe(host.sandbox_pid(), output, error));
         let incident = block_on(host.idle()).map_err(told)?;
-        let mut took = Took { start, ..Took::from(step) };
+        let mut took = Took { start, ..deeds.took };
         took.eradication = Took::from(host.timings()).eradication;
         let seen = left.unwrap_or_else(|| world.observe(running(&host, outcome), output, error));
         let seen = seen.map_err(told)?;
@@ -172,15 +201,37 @@ impl Player {
             pristine: world.pristine(&seen),
             expected: expected(&turn.case, output),
             took,
+            work: match &mind {
+                None => None,
+                Some(_) => Some(Work {
+                    steps: deeds.steps,
+                    ended: deeds.ended.clone(),
+                    again: self.again(turn, &deeds, scratch)?,
+                    spent: bill.items(),
+                }),
+            },
         };
         self.end(turn, &air, host)?;
         Ok(Body::Guarded(Box::new(guarded)))
+    }
+
+    /// What the oracle says of what ran, in a world of its own that is built alike.
+    fn again(&self, turn: &Turn, deeds: &Deeds, scratch: &Path) -> Result<Option<Again>, String> {
+        let Some(case) = deeds.program(&turn.case) else { return Ok(None) };
+        let room = self.room(scratch, "again", room::WORLD)?;
+        let world = self.maker.build(&case, room.place(), seed(self.options.seed, turn));
+        let world = world.map_err(told)?;
+        let seen = world.baseline().map_err(told)?;
+        Ok(Some(Again { judgement: world.incident(&seen), harms: world.harms(&seen) }))
     }
 
     /// Whether the program that AIR has mended does its work, in a world of its own, without the
     /// incident. Where that cannot be told, it is not repaired.
     fn repaired(&self, turn: &Turn, air: &Air, scratch: &Path) -> Result<Option<bool>, String> {
         let defective = DEFECTS.contains(&turn.case.category_index);
+        // Where models respond, AIR mends nothing.
+        let judged = self.options.mind.as_ref().is_some_and(|mind| mind.judged);
+        let defective = defective && !judged;
         if turn.phase != Phase::R1 || !defective || !self.options.respond {
             return Ok(None);
         }
@@ -211,10 +262,13 @@ impl Player {
             return Ok(());
         }
         let journal = air.journal();
-        let Some(step) = block_on(recorded_steps(journal, 1)).map_err(told)?.pop() else {
-            return Ok(());
-        };
         let incident = block_on(records::incidents(journal)).map_err(told)?.pop();
+        let index = incident.as_ref().map(|incident| incident.incident.detection().index);
+        // The incident's step, of all that a model may have made.
+        let mut steps = block_on(recorded_steps(journal, STEPS)).map_err(told)?;
+        let last = steps.len().checked_sub(1);
+        let at = index.and_then(|at| steps.iter().position(|it| it.step.proposed.index == at));
+        let Some(step) = at.or(last).map(|at| steps.swap_remove(at)) else { return Ok(()) };
         let recorded = Recorded {
             step: step.step,
             effects: step.effects,
@@ -255,7 +309,7 @@ fn running(host: &Host, outcome: Outcome) -> Option<u32> {
     host.sandbox_pid()
 }
 
-fn taken_apart(outcome: StepOutcome) -> (Outcome, Vec<FindingRecord>, Option<Observation>) {
+fn parted(outcome: StepOutcome) -> (Outcome, Vec<FindingRecord>, Option<Observation>) {
     match outcome {
         StepOutcome::Ran { observation, notes } => (Outcome::Ran, notes, Some(observation)),
         StepOutcome::Held { observation, notes } => (Outcome::Held, notes, Some(observation)),
@@ -289,7 +343,7 @@ fn seed(seed: u64, turn: &Turn) -> u64 {
 pub(crate) fn turn(case: &Case, phase: Phase, store: &Store) -> Option<Turn> {
     let guardrails = match phase {
         Phase::R2 => store.recorded(&case.id)?.guardrails,
-        Phase::Baseline | Phase::R1 | Phase::R4 => Vec::new(),
+        Phase::Baseline | Phase::R1 | Phase::R4 | Phase::Unaided => Vec::new(),
     };
     let nothing = phase == Phase::R2 && guardrails.is_empty();
     (!nothing).then(|| Turn { case: case.clone(), phase, guardrails })

@@ -2,6 +2,7 @@
 
 mod counts;
 pub mod figure;
+mod models;
 mod table;
 mod times;
 
@@ -11,6 +12,7 @@ use serde::Serialize;
 
 pub use self::{
     counts::{Counts, Share},
+    models::{Models, Response, Seconds},
     times::{Spread, Times},
 };
 use crate::{
@@ -50,6 +52,12 @@ pub struct Report {
     pub notes: Notes,
     /// Where the oracle differs from the reference run.
     pub regressions: Vec<Regression>,
+    /// Of a run on language models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub models: Option<Models>,
+    /// Why not everything was played. The same run goes on from there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
 }
 
 /// One category, or all.
@@ -146,6 +154,8 @@ impl Report {
             figure: lessons.figure.clone(),
             notes: Notes::new(source, lessons),
             regressions: regressions(split, source),
+            models: None,
+            stopped: None,
         }
     }
 
@@ -159,7 +169,7 @@ impl Line {
     fn add(&mut self, case: &Case, is_twin: bool, source: &Source<'_>, lessons: &Lessons) {
         if !is_twin {
             self.n += 1;
-            let rows = [Phase::Baseline, Phase::R1, Phase::R2];
+            let rows = [Phase::Baseline, Phase::R1, Phase::R2, Phase::Unaided];
             let mut bodies = rows.iter().filter_map(|it| source.store.row(&case.id, *it));
             match bodies.find(|row| matches!(row.body, Body::Skipped { .. } | Body::Failed { .. }))
             {
@@ -207,7 +217,7 @@ impl Notes {
             }
         }
         for case in source.cases.iter().chain(source.benign) {
-            for phase in [Phase::Baseline, Phase::R1, Phase::R2, Phase::R4] {
+            for phase in [Phase::Baseline, Phase::R1, Phase::R2, Phase::R4, Phase::Unaided] {
                 let Some(row) = source.store.row(&case.id, phase) else { continue };
                 let (into, why) = match &row.body {
                     Body::Skipped { missing } => (&mut notes.skipped, missing),

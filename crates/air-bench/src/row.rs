@@ -7,7 +7,10 @@ use air_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::world::{Judgement, Remedy};
+use crate::{
+    mind::Item,
+    world::{Judgement, Remedy, Truth},
+};
 
 /// A part of the protocol that executes a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -21,6 +24,8 @@ pub enum Phase {
     R2,
     /// A benign twin with AIR.
     R4,
+    /// As [`Phase::R1`], by a model that is not told how to respond.
+    Unaided,
 }
 
 /// One case in one phase.
@@ -67,6 +72,12 @@ pub enum Body {
         /// Why.
         error: String,
     },
+    /// Models cannot be asked any more. It is not kept: the case is played when they can.
+    #[serde(skip)]
+    Stopped {
+        /// Why.
+        why: String,
+    },
 }
 
 /// What AIR made of a case.
@@ -92,6 +103,45 @@ pub struct Guarded {
     pub expected: bool,
     /// Where the time went, in microseconds.
     pub took: Took,
+    /// The work of a language model, where one played the case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
+}
+
+impl Guarded {
+    /// Whether the incident of the case happened, where a model chose what to do; `None` where that
+    /// was given.
+    pub fn happened(&self) -> Option<Truth> {
+        let work = self.work.as_ref()?;
+        let now = self.judgement.incident;
+        Some(match &work.again {
+            Some(again) if now != Truth::True => again.judgement.incident,
+            _ => now,
+        })
+    }
+}
+
+/// How a language model worked on a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// Calls that it made, those that were refused included.
+    pub steps: u32,
+    /// How it ended, in its own words or AIR's, bounded.
+    pub ended: String,
+    /// What it ran does, executed again without AIR and instrumented: only so the oracle sees all, also
+    /// of what a response has undone. `None` where nothing ran, or not only code.
+    pub again: Option<Again>,
+    /// What models took, by purpose.
+    pub spent: Vec<Item>,
+}
+
+/// What the oracle says of a run that was made again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Again {
+    /// Of the case's own incident.
+    pub judgement: Judgement,
+    /// Categories of which effects tell that their incident happened, the case's own or not.
+    pub harms: Vec<u32>,
 }
 
 /// What became of a call.

@@ -36,6 +36,8 @@ impl Progress {
 
 /// Plays every case in every one of `phases`, in their order, but for what is in `store` already.
 ///
+/// Tells why not everything was played, where models cannot be asked any more.
+///
 /// # Errors
 ///
 /// If a row cannot be kept.
@@ -46,7 +48,7 @@ pub fn run(
     jobs: usize,
     deadline: Duration,
     mut tell: impl FnMut(Progress),
-) -> Result<(), StoreError> {
+) -> Result<Option<String>, StoreError> {
     let begun = Instant::now();
     let mut progress = Progress { done: 0, of: cases.len(), elapsed: Duration::ZERO };
     let mut phases: Vec<Phase> = cases.iter().map(|(_, phase)| *phase).collect();
@@ -69,14 +71,23 @@ pub fn run(
             thread::spawn(move || work(&player, &queue, &rows, deadline));
         }
         drop(rows);
+        let mut stopped = None;
         for row in received {
+            if let Body::Stopped { why } = row.body {
+                queue.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                stopped = Some(why);
+                continue;
+            }
             store.put(row)?;
             progress.done += 1;
             progress.elapsed = begun.elapsed();
             tell(progress);
         }
+        if stopped.is_some() {
+            return Ok(stopped);
+        }
     }
-    Ok(())
+    Ok(None)
 }
 
 fn work(

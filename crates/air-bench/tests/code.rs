@@ -88,6 +88,8 @@ fn play(data: &Path, sample: Option<usize>, phases: Vec<Phase>) -> Option<Report
         respond: true,
         learn: true,
         seed: 1,
+        mind: None,
+        examples: None,
     };
     let split = data::read(data, "dev").expect("the cases");
     let report = bench::run(&split, &options, Box::new(maker), &mut Silent).expect("a run");

@@ -111,6 +111,8 @@ fn play(split: &Split, rules: &str, place: &Path) -> Option<(Report, Vec<Made>)>
         keep: true,
         respond: true,
         learn: true,
+        mind: None,
+        examples: None,
         seed: 1,
     };
     let made = Arc::new(Mutex::new(Vec::new()));

@@ -83,7 +83,7 @@ pub enum Color {
 pub enum Command {
     /// See an incident from detection to a blocked repetition, in a temporary workspace
     Demo(commands::demo::Args),
-    /// Run a scripted agent under guard
+    /// Run an agent under guard: a script, or a language model with a task
     Run(commands::run::Args),
     /// Report what is wrong with rule files
     Check(commands::check::Args),
@@ -93,6 +93,8 @@ pub enum Command {
     Fmt(commands::fmt::Args),
     /// Run rule tests
     Test(commands::test::Args),
+    /// Have rules drafted by a language model
+    Rules(commands::rules::Args),
     /// List incidents
     Incidents(commands::incidents::Args),
     /// Tell the story of one incident
@@ -109,6 +111,8 @@ pub enum Command {
     Store(commands::store::Args),
     /// Measure what AIR does, on cases that are executed for real
     Bench(commands::bench::Args),
+    /// Show what language models are told
+    Prompts(commands::prompts::Args),
     /// Report what this machine can and cannot do
     Doctor(commands::doctor::Args),
     /// Start a rule set in this directory

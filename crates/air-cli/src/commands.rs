@@ -11,8 +11,10 @@ pub mod fmt;
 pub mod guardrails;
 pub mod incidents;
 pub mod init;
+pub mod prompts;
 pub mod replay;
 pub mod resume;
+pub mod rules;
 pub mod run;
 pub mod store;
 pub mod supervise;
@@ -29,6 +31,7 @@ use crate::{args::Command, context::Context, error::CliError, exit::Exit};
 pub fn dispatch(command: Command, context: &mut Context<'_>) -> Result<Exit, CliError> {
     match command {
         Command::Demo(args) => demo::run(&args, context),
+        Command::Rules(args) => rules::run(&args, context),
         Command::Run(args) => run::run(&args, context),
         Command::Check(args) => check::run(&args, context),
         Command::Convert(args) => convert::run(&args, context),
@@ -37,6 +40,7 @@ pub fn dispatch(command: Command, context: &mut Context<'_>) -> Result<Exit, Cli
         Command::Incidents(args) => incidents::run(&args, context),
         Command::Explain(args) => explain::run(&args, context),
         Command::Guardrails(args) => guardrails::run(&args, context),
+        Command::Prompts(args) => prompts::run(&args, context),
         Command::Replay(args) => replay::run(&args, context),
         Command::Resume(args) => resume::run(&args, context),
         Command::Undo(args) => undo::run(&args, context),

@@ -18,7 +18,7 @@ use air_facts::LabelTable;
 
 use crate::{environment::Environment, toml_file::TomlError};
 
-pub use models::{JudgeMode, ModelSettings, RespondBy};
+pub use models::{JudgeMode, ModelSettings, RespondBy, SynthesisBy};
 
 /// Name of a settings file.
 pub const FILE_NAME: &str = "air.toml";

@@ -12,6 +12,7 @@ pub mod environment;
 pub mod error;
 pub mod exit;
 pub mod guard;
+pub mod judge_score;
 pub mod model;
 pub mod play;
 mod rewrite;

@@ -1,14 +1,24 @@
 //! From settings and flags to language models: names, keys, limits, recordings.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use air::Minds;
 use air_llm::{
-    Cassette, Client, ClientError, JudgeSettings, Keyring, Ledger, LlmJudge, Model, Options,
-    Prices, Recorder, Replay, SpendLimit, Tape, judge::Confidence,
+    Cassette, Client, ClientError, JudgeSettings, Keyring, Ledger, LlmJudge, Model, ModelSpec,
+    Options, Price, Prices, Recorder, Replay, SpendLimit, Tape, judge::Confidence,
 };
 
-use crate::{config::JudgeMode, context::Context, error::CliError};
+use crate::{
+    config::{JudgeMode, SynthesisBy},
+    context::Context,
+    error::CliError,
+    judge_score,
+};
 
 /// What a command says about models.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -47,8 +57,18 @@ pub struct Connected {
     pub agent: Arc<dyn Model>,
     /// Decides what no condition can.
     pub judge: LlmJudge,
+    /// The model that it asks.
+    pub judging: Arc<dyn Model>,
+    /// The one that it asks for a second opinion.
+    pub second: Option<Arc<dyn Model>>,
+    /// That model, and how far it can be trusted.
+    pub about_judge: String,
+    /// How it is asked.
+    pub settings: JudgeSettings,
     /// What all of them take.
     pub ledger: Ledger,
+    /// Whether it drafts guardrails.
+    drafts: bool,
     /// What is recorded.
     tape: Option<Tape>,
 }
@@ -65,6 +85,8 @@ impl Connected {
         Minds {
             agent: Some(Arc::clone(&self.agent)),
             judge: Some(Arc::new(self.judge.clone())),
+            writer: self.drafts.then(|| Arc::clone(&self.agent)),
+            about_judge: Some(self.about_judge.clone()),
             ledger: Some(self.ledger.clone()),
         }
     }
@@ -90,7 +112,6 @@ impl Connected {
 /// If one cannot be asked: its name, its address, its key, or the recording cannot be used.
 pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connected>, CliError> {
     let settings = &context.config.models;
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let named = args.model.clone().or_else(|| variable("AIR_MODEL"));
     let Some(name) = named.or_else(|| settings.model.clone()) else {
         return Ok(None);
@@ -103,60 +124,133 @@ pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connect
     let judged_by = args.judge_model.as_ref().or(settings.judge_model.as_ref());
     let seconded_by = settings.second_judge.as_ref();
     let base = args.base_url.as_ref().or(settings.base_url.as_ref());
-    let mut tape = None;
-    let (agent, judge, second): (Arc<dyn Model>, Arc<dyn Model>, Option<Arc<dyn Model>>);
-    if let Some(file) = &args.replay {
-        let path = context.cwd.join(file);
-        let cassette = Cassette::open(&path).map_err(|error| CliError::Usage {
-            what: format!("cannot replay `{}`: {error}", file.display()),
-            hint: "`--record FILE` writes one".to_owned(),
-        })?;
-        let play = |name: &String| -> Arc<dyn Model> {
-            let replay = Replay::new(name.clone(), cassette.clone());
-            Arc::new(replay.with_ledger(ledger.clone(), None))
-        };
-        agent = play(&name);
-        judge = judged_by.map_or_else(|| Arc::clone(&agent), &play);
-        second = seconded_by.map(&play);
-    } else {
-        let mut options = Options { ledger: ledger.clone(), ..Options::default() };
-        if let Some(seconds) = settings.timeout_s {
-            options.limits.deadline = Duration::from_secs(seconds.get().into());
-        }
-        if let Some(at_once) = settings.concurrency {
-            options.limits.concurrency = usize::try_from(at_once.get()).unwrap_or(usize::MAX);
-        }
-        if let Some(file) = &settings.prices {
-            options.prices = Prices::shipped().with(prices(file)?);
-        }
-        if let Some(file) = &args.record {
-            let path = context.cwd.join(file);
-            tape = Some(Tape::create(&path).map_err(CliError::file("record to", file))?);
-        }
-        let keyring = Keyring::desktop();
-        let open = |name: &String, base: Option<&str>| -> Result<Arc<dyn Model>, CliError> {
-            let client = Client::connect(name, base, &variable, &keyring, options.clone());
-            let client: Arc<dyn Model> = Arc::new(client.map_err(|error| refused(&error))?);
-            Ok(match &tape {
-                Some(tape) => Arc::new(Recorder::new(client, tape.clone())),
-                None => client,
-            })
-        };
-        agent = open(&name, base.map(String::as_str))?;
-        // Another model of the same provider is asked at the same place.
-        let provider = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
-        let beside = |other: &String| {
-            let same = provider(other) == provider(&name);
-            open(other, base.filter(|_| same).map(String::as_str))
-        };
-        judge = judged_by.map_or_else(|| Ok(Arc::clone(&agent)), &beside)?;
-        second = seconded_by.map(&beside).transpose()?;
-    }
-    let judge = LlmJudge::new(judge, second, judging(context));
-    Ok(Some(Connected { agent, judge, ledger, tape }))
+    let source = match &args.replay {
+        Some(file) => replayed(file, context)?,
+        None => asked(args, &ledger, context)?,
+    };
+    let agent = source.open(&name, base.map(String::as_str), &ledger)?;
+    // Another model of the same provider is asked at the same place.
+    let provider = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
+    let beside = |other: &String| {
+        let same = provider(other) == provider(&name);
+        source.open(other, base.filter(|_| same).map(String::as_str), &ledger)
+    };
+    let judge = judged_by.map_or_else(|| Ok(Arc::clone(&agent)), &beside)?;
+    let second = seconded_by.map(&beside).transpose()?;
+    let drafts = settings.synthesis_by != Some(SynthesisBy::Compiler);
+    let settings = judging(context);
+    let known = judge_score::known(&context.config, judge.name());
+    let known = known.unwrap_or_else(|| "not asked known questions".to_owned());
+    let about_judge = format!("{}: {known}", judge.name());
+    let judging = Arc::clone(&judge);
+    let judge = LlmJudge::new(judge, second.clone(), settings.clone());
+    let tape = source.tape();
+    Ok(Some(Connected {
+        agent,
+        judge,
+        judging,
+        second,
+        about_judge,
+        settings,
+        ledger,
+        drafts,
+        tape,
+    }))
 }
 
-fn judging(context: &Context<'_>) -> JudgeSettings {
+/// Where answers come from.
+enum Source {
+    /// A recording.
+    Played(Cassette),
+    /// Providers, and what is recorded of them.
+    Asked(Box<Options>, Option<Tape>),
+}
+
+impl Source {
+    fn open(
+        &self,
+        name: &str,
+        base: Option<&str>,
+        ledger: &Ledger,
+    ) -> Result<Arc<dyn Model>, CliError> {
+        let (options, tape) = match self {
+            Self::Played(cassette) => {
+                let replay = Replay::new(name, cassette.clone());
+                return Ok(Arc::new(replay.with_ledger(ledger.clone(), None)));
+            }
+            Self::Asked(options, tape) => (options, tape),
+        };
+        let options = Options::clone(options);
+        let client = Client::connect(name, base, &variable, &Keyring::desktop(), options);
+        let client: Arc<dyn Model> = Arc::new(client.map_err(|error| refused(&error))?);
+        Ok(match tape {
+            Some(tape) => Arc::new(Recorder::new(client, tape.clone())),
+            None => client,
+        })
+    }
+
+    fn tape(self) -> Option<Tape> {
+        match self {
+            Self::Played(_) => None,
+            Self::Asked(_, tape) => tape,
+        }
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn replayed(file: &Path, context: &Context<'_>) -> Result<Source, CliError> {
+    let cassette = Cassette::open(&context.cwd.join(file)).map_err(|error| CliError::Usage {
+        what: format!("cannot replay `{}`: {error}", file.display()),
+        hint: "`--record FILE` writes one".to_owned(),
+    })?;
+    Ok(Source::Played(cassette))
+}
+
+fn asked(args: &ModelArgs, ledger: &Ledger, context: &Context<'_>) -> Result<Source, CliError> {
+    let settings = &context.config.models;
+    let mut options = Options { ledger: ledger.clone(), ..Options::default() };
+    if let Some(seconds) = settings.timeout_s {
+        options.limits.deadline = Duration::from_secs(seconds.get().into());
+    }
+    if let Some(at_once) = settings.concurrency {
+        options.limits.concurrency = usize::try_from(at_once.get()).unwrap_or(usize::MAX);
+    }
+    if let Some(file) = &settings.prices {
+        options.prices = Prices::shipped().with(prices(file)?);
+    }
+    let tape = args.record.as_ref().map(|file| {
+        Tape::create(&context.cwd.join(file)).map_err(CliError::file("record to", file))
+    });
+    Ok(Source::Asked(Box::new(options), tape.transpose()?))
+}
+
+/// What the tokens of a model cost that flags or settings name; `None` if that is not known.
+///
+/// # Errors
+///
+/// If there is no such model, or the table of prices cannot be read.
+pub fn price(
+    name: &str,
+    args: &ModelArgs,
+    context: &Context<'_>,
+) -> Result<Option<Price>, CliError> {
+    let settings = &context.config.models;
+    let provider = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
+    let own = args.model.as_deref().is_none_or(|agent| provider(agent) == provider(name));
+    let base = args.base_url.as_ref().or(settings.base_url.as_ref()).filter(|_| own);
+    let spec = ModelSpec::parse(name, base.map(String::as_str), &variable);
+    let spec = spec.map_err(|error| refused(&ClientError::from(error)))?;
+    let mut table = Prices::shipped();
+    if let Some(file) = &settings.prices {
+        table = table.with(prices(file)?);
+    }
+    Ok(table.of(&spec))
+}
+
+pub(crate) fn judging(context: &Context<'_>) -> JudgeSettings {
     let settings = &context.config.models;
     let mut judging = JudgeSettings::default();
     if let Some(threshold) = settings.threshold {
@@ -193,7 +287,7 @@ fn micro_dollars(dollars: f64) -> Result<u64, CliError> {
     })
 }
 
-fn prices(file: &std::path::Path) -> Result<Prices, CliError> {
+fn prices(file: &Path) -> Result<Prices, CliError> {
     let text = std::fs::read_to_string(file).map_err(CliError::file("read prices", file))?;
     Prices::parse(&text).map_err(|why| CliError::Usage {
         what: format!("`{}`: {why}", file.display()),

@@ -1,17 +1,14 @@
 //! What is told of an agent at work, as it happens: each step, what it was found to be, and each stage of
 //! an incident.
 
+mod incident;
+mod speech;
+
 use air::{Air, Host, StepOutcome};
-use air_core::{
-    evaluation::FindingRecord,
-    incident::{Ending, Incident, IncidentEvent, Phase, State},
-    outcome::Outcome,
-    port::GuardrailStore as _,
-};
-use air_llm::{Spent, dollars};
-use futures::executor::block_on;
+use air_core::{evaluation::FindingRecord, outcome::Outcome};
 use serde::Serialize;
 
+pub use self::incident::{classification_name, state_name};
 use crate::{args::Format, context::Context, error::CliError};
 
 /// How much of a tool's output a person is shown, in lines.
@@ -120,49 +117,6 @@ impl<'t, 'w> Teller<'t, 'w> {
 }
 
 impl Teller<'_, '_> {
-    /// The model says something more. Whole lines are shown: a secret may come in pieces.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be written.
-    pub fn says(&mut self, text: &str) -> Result<(), CliError> {
-        self.line.push_str(text);
-        while let Some(end) = self.line.find('\n') {
-            let line: String = self.line.drain(..=end).collect();
-            self.words(line.trim_end())?;
-        }
-        Ok(())
-    }
-
-    /// The model has said what it had to say.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be written.
-    pub fn said(&mut self) -> Result<(), CliError> {
-        let line = std::mem::take(&mut self.line);
-        if line.trim().is_empty() { Ok(()) } else { self.words(line.trim_end()) }
-    }
-
-    /// The model's last words, where they were not shown as they came.
-    ///
-    /// # Errors
-    ///
-    /// If they cannot be written.
-    pub fn answer(&mut self, text: &str) -> Result<(), CliError> {
-        let text = air_core::redact::redact(text);
-        if self.json() {
-            return self.context.json(&Line::Answer { text: &text });
-        }
-        text.lines().try_for_each(|line| self.words(line))
-    }
-
-    fn words(&mut self, line: &str) -> Result<(), CliError> {
-        let style = self.context.style(anstyle::Style::new().italic());
-        let line = plain(&air_core::redact::redact(line));
-        Ok(writeln!(self.context.streams.out, "{style}{line}{style:#}")?)
-    }
-
     /// What the agent says before a step. A person has read it already.
     ///
     /// # Errors
@@ -203,39 +157,6 @@ impl Teller<'_, '_> {
                 self.stage("not run", "the step before is an incident")
             }
         }
-    }
-
-    /// What models took, by purpose.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be written.
-    pub fn spent(&mut self, spent: &Spent) -> Result<(), CliError> {
-        for (purpose, tally) in spent.iter() {
-            let (purpose, usage) = (purpose.name(), tally.usage);
-            let (calls, micro_usd) = (tally.calls, tally.cost());
-            if self.json() {
-                self.context.json(&Line::Spent {
-                    purpose,
-                    calls,
-                    input_tokens: usage.input,
-                    cached_tokens: usage.cached,
-                    output_tokens: usage.output,
-                    micro_usd,
-                })?;
-                continue;
-            }
-            let cost = micro_usd.map_or_else(|| "price unknown".to_owned(), dollars);
-            let text = format!(
-                "{purpose}: {calls} {}, {} tokens in ({} cached), {} out, {cost}",
-                if calls == 1 { "call" } else { "calls" },
-                usage.input,
-                usage.cached,
-                usage.output,
-            );
-            self.stage("model", &text)?;
-        }
-        Ok(())
     }
 
     /// Something that a person should know.
@@ -354,132 +275,6 @@ impl Teller<'_, '_> {
         Ok(())
     }
 
-    /// Tells an incident, has it worked on to its rest, and tells that.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be written.
-    pub fn whole_incident(
-        &mut self,
-        host: &mut Host,
-        incident: &Incident,
-    ) -> Result<End, CliError> {
-        self.incident(incident, 0)?;
-        if let Some(done) = block_on(host.idle())? {
-            self.incident(&done, incident.revision())?;
-        }
-        let step = usize::try_from(incident.detection().index).unwrap_or(usize::MAX);
-        Ok(End::Incident { step, incident: incident.id().to_string() })
-    }
-
-    /// Tells what happened to an incident after its first `told` events.
-    fn incident(&mut self, incident: &Incident, told: u64) -> Result<(), CliError> {
-        let record = block_on(air::records::incident(self.air.journal(), incident.id()))?;
-        let skip = usize::try_from(told).unwrap_or(usize::MAX);
-        for (_, event) in
-            record.events.iter().skip(skip).take(
-                usize::try_from(incident.revision()).unwrap_or(usize::MAX).saturating_sub(skip),
-            )
-        {
-            self.event(incident, event)?;
-        }
-        Ok(())
-    }
-
-    fn event(&mut self, incident: &Incident, event: &IncidentEvent) -> Result<(), CliError> {
-        match event {
-            IncidentEvent::Detected(detection) => {
-                let rules: Vec<String> = detection
-                    .findings
-                    .iter()
-                    .map(|found| format!("@{} ({})", found.rule, found.severity.keyword()))
-                    .collect();
-                self.stage(
-                    "detected",
-                    &format!("{}: incident {}", rules.join(", "), incident.id()),
-                )?;
-                for line in &detection.evidence {
-                    self.stage("", line)?;
-                }
-            }
-            IncidentEvent::ActionFinished { result, .. } => match result {
-                Ok(done) => self.stage("action", done)?,
-                Err(why) => self.stage("failed", why)?,
-            },
-            IncidentEvent::TryFailed { phase, why } => {
-                self.stage("again", &format!("{}: {why}", phase.name()))?;
-            }
-            IncidentEvent::PhaseEnded { phase, ending, verdict, adopted } => {
-                let proof = verdict.as_ref().map(|verdict| verdict.rationale.as_str());
-                self.phase(*phase, ending, proof)?;
-                if let Some(adopted) = adopted {
-                    let store = block_on(self.air.journal().current())?;
-                    let text = store.iter().find(|guardrail| guardrail.id == adopted.id);
-                    let text = text.map_or("", |guardrail| guardrail.text.as_str());
-                    let line = text.lines().next().unwrap_or_default();
-                    let id = &adopted.id;
-                    self.stage("guardrail", &format!("{id} is enforced from now on: {line}"))?;
-                }
-            }
-            IncidentEvent::Escalated { failed } => {
-                let failed: Vec<&str> = failed.iter().map(|phase| phase.name()).collect();
-                let (id, failed) = (incident.id(), failed.join(", "));
-                let way = format!(
-                    "look at it, then `airctl resume {id} --dismiss AS` or `--give-up WHY`"
-                );
-                self.stage("escalated", &format!("a person is needed: {failed}; {way}"))?;
-            }
-            IncidentEvent::AgentActed { tool, refused, .. } => match refused {
-                None => self.stage("response", &format!("the agent called `{tool}`"))?,
-                Some(why) => self.stage("refused", &format!("`{tool}`: {why}"))?,
-            },
-            IncidentEvent::AgentReported { summary, confidence, .. } => {
-                self.stage("reported", &format!("{summary} (confidence {confidence:.2})"))?;
-            }
-            IncidentEvent::OrderGiven { .. }
-            | IncidentEvent::AgentAnswered
-            | IncidentEvent::ActionStarted { .. }
-            | IncidentEvent::Preserved { .. }
-            | IncidentEvent::Resumed { .. }
-            | IncidentEvent::Closed { .. }
-            | IncidentEvent::GivenUp { .. } => {}
-        }
-        Ok(())
-    }
-
-    fn phase(
-        &mut self,
-        phase: Phase,
-        ending: &Ending,
-        proof: Option<&str>,
-    ) -> Result<(), CliError> {
-        let done = match phase {
-            Phase::Containment => "contained",
-            Phase::Recovery => "recovered",
-            Phase::Eradication => return self.eradication(ending),
-        };
-        match ending {
-            Ending::Done => {
-                self.stage(done, "")?;
-                self.stage("verified", proof.unwrap_or_default())
-            }
-            Ending::NotApplicable if phase == Phase::Containment => {
-                self.stage(done, "nothing is left to contain")
-            }
-            Ending::NotApplicable => self.stage(done, "not applicable: only past events prove it"),
-            Ending::Off => self.stage(done, "switched off"),
-            Ending::Failed { why } => self.stage("failed", &format!("{}: {why}", phase.name())),
-        }
-    }
-
-    fn eradication(&mut self, ending: &Ending) -> Result<(), CliError> {
-        match ending {
-            Ending::Failed { why } => self.stage("failed", &format!("eradication: {why}")),
-            Ending::Off => self.stage("guardrail", "none: learning is off"),
-            Ending::Done | Ending::NotApplicable => Ok(()),
-        }
-    }
-
     /// One stage, with a word in front.
     ///
     /// # Errors
@@ -557,29 +352,4 @@ impl Teller<'_, '_> {
 /// Untrusted text without what a terminal would obey.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
-}
-
-/// A state for a person.
-pub fn state_name(state: &State) -> String {
-    match state {
-        State::Closed(classification) => {
-            format!("closed ({})", classification_name(*classification))
-        }
-        State::Escalated(failed) => {
-            let failed: Vec<&str> = failed.iter().map(|phase| phase.name()).collect();
-            format!("escalated ({})", failed.join(", "))
-        }
-        other => other.name().to_owned(),
-    }
-}
-
-/// A classification for a person.
-pub fn classification_name(classification: air_core::incident::Classification) -> &'static str {
-    use air_core::incident::Classification as C;
-    match classification {
-        C::TruePositive => "true positive",
-        C::BenignPositive => "benign positive",
-        C::FalsePositive => "false positive",
-        C::Undetermined => "undetermined",
-    }
 }

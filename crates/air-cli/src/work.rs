@@ -1,13 +1,6 @@
 //! An agent on a language model at work, told as it happens.
 
-use std::{
-    cell::RefCell,
-    io::BufRead as _,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{cell::RefCell, io::BufRead as _, sync::Arc, task::Poll};
 
 use air::{Air, Host, Nobody, Stage, StepOutcome, Watcher};
 use air_agent::{Agent, AgentError, Conversation, Ended, Style};
@@ -47,82 +40,59 @@ pub fn work(
     air: &Air,
     models: &Connected,
     style: Style,
-    task: Task,
+    task: &Task,
     context: &mut Context<'_>,
 ) -> Result<End, CliError> {
-    let (mut host, minutes, conversation) = match &task {
-        Task::Once(text) => begin(air, text)?,
-        Task::Asked => match next_line(context)? {
-            Some(line) => begin(air, &line)?,
-            None => return Ok(End::Done),
-        },
-        Task::Again(id, word) => {
-            let Some(begun) = again(air, id, word.as_deref(), context)? else {
-                return Ok(End::Done);
-            };
-            begun
-        }
+    let begun = match task {
+        Task::Once(text) => Some(begin(air, text)?),
+        Task::Asked => next_line(context)?.map(|line| begin(air, &line)).transpose()?,
+        Task::Again(id, word) => again(air, id, word.as_deref(), context)?,
     };
-    let (sender, mut heard) = mpsc::unbounded();
-    let stream = context.format == Format::Human;
-    let streamed = Arc::new(AtomicBool::new(false));
+    let Some((mut host, minutes, mut conversation)) = begun else { return Ok(End::Done) };
+    let (sender, heard) = mpsc::unbounded();
     let mut agent = Agent::new(Arc::clone(&models.agent), style);
-    if stream {
-        let streamed = Arc::clone(&streamed);
+    let streams = context.format == Format::Human;
+    if streams {
         agent.listener = Some(Arc::new(move |delta: &Delta| {
             if let Delta::Text(text) = delta {
-                streamed.store(true, Ordering::Relaxed);
                 let _ = sender.unbounded_send(text.clone());
             }
         }));
     }
     let teller = RefCell::new(Teller::new(context, air));
     teller.borrow_mut().session(&host)?;
-    let mut conversation = conversation;
+    let heard = RefCell::new(heard);
     let mut minutes = Some(minutes);
-    let ended = loop {
-        let witness = Witness { teller: &teller, tool: String::new(), failed: RefCell::default() };
-        let mut stage = Stage::new(&mut host, witness, minutes.take());
-        let done = {
-            let work = std::pin::pin!(agent.work(&mut conversation, &mut stage));
-            // What the model says is shown while it is waited for.
-            let shown = std::pin::pin!(async {
-                while let Some(text) = heard.next().await {
-                    let _ = teller.borrow_mut().says(&text);
-                }
-                future::pending::<()>().await;
-            });
-            match block_on(future::select(work, shown)) {
-                future::Either::Left((done, _)) => done,
-                future::Either::Right(((), _)) => return Err(lost("the agent stopped")),
-            }
+    let end = loop {
+        let witness = Witness {
+            teller: &teller,
+            heard: &heard,
+            tool: String::new(),
+            failed: RefCell::default(),
         };
-        while let Ok(text) = heard.try_recv() {
-            teller.borrow_mut().says(&text)?;
-        }
-        teller.borrow_mut().said()?;
+        let mut stage = Stage::new(&mut host, witness, minutes.take());
+        let done = listened(agent.work(&mut conversation, &mut stage), &heard, &teller);
+        said(&heard, &mut teller.borrow_mut())?;
         let Stage { watcher, minutes: kept, incident, held, .. } = stage;
         if let Some(error) = watcher.failed.into_inner() {
             return Err(error);
         }
         minutes = kept;
-        let number = usize::try_from(host.session().next_index() - 1).unwrap_or(usize::MAX);
         if let Some(incident) = incident {
             break teller.borrow_mut().whole_incident(&mut host, &incident)?;
         }
         if held {
-            break End::Held { step: number };
+            break End::Held { step: steps(&host) };
         }
         match done {
             Ok(Ended::Answered(text)) => {
-                if !streamed.load(Ordering::Relaxed) {
+                if !streams {
                     teller.borrow_mut().answer(&text)?;
                 }
                 if !matches!(task, Task::Asked) {
                     break End::Done;
                 }
-                let next = next_line(teller.borrow_mut().context())?;
-                let Some(line) = next else { break End::Done };
+                let Some(line) = next_line(teller.borrow_mut().context())? else { break End::Done };
                 conversation.say(line);
             }
             Ok(Ended::Over(why) | Ended::Limit(why)) => break End::Limit { why },
@@ -134,14 +104,42 @@ pub fn work(
         }
     };
     let mut teller = teller.into_inner();
-    let ended = finish(&mut host, &mut teller, ended)?;
-    let steps = usize::try_from(host.session().next_index() - 1).unwrap_or(usize::MAX);
+    let end = finish(&mut host, &mut teller, end)?;
     teller.spent(&models.ledger.spent())?;
-    teller.ended(&ended, steps)?;
+    teller.ended(&end, steps(&host))?;
     if let Some(error) = minutes.as_ref().and_then(air::Minutes::failed) {
         teller.warn(&format!("the conversation was not kept whole: {error}"))?;
     }
-    Ok(ended)
+    Ok(end)
+}
+
+/// Steps that were asked for so far, those that did not run aside.
+fn steps(host: &Host) -> usize {
+    usize::try_from(host.session().next_index() - 1).unwrap_or(usize::MAX)
+}
+
+/// Waits for `work`, and shows meanwhile what the model says.
+fn listened<T>(
+    work: impl Future<Output = T>,
+    heard: &RefCell<Heard>,
+    teller: &RefCell<Teller<'_, '_>>,
+) -> T {
+    let mut work = std::pin::pin!(work);
+    block_on(future::poll_fn(|context| {
+        while let Poll::Ready(Some(text)) = heard.borrow_mut().poll_next_unpin(context) {
+            // What cannot be written is noticed when the next step is told.
+            let _ = teller.borrow_mut().says(&text);
+        }
+        work.as_mut().poll(context)
+    }))
+}
+
+/// Shows what the model has said and is not shown yet.
+fn said(heard: &RefCell<Heard>, teller: &mut Teller<'_, '_>) -> Result<(), CliError> {
+    while let Ok(text) = heard.borrow_mut().try_recv() {
+        teller.says(&text)?;
+    }
+    teller.said()
 }
 
 /// Ends the session. The verdict on the last step may come only now.
@@ -155,6 +153,9 @@ fn finish(host: &mut Host, teller: &mut Teller<'_, '_>, ended: End) -> Result<En
     teller.published(host)?;
     Ok(ended)
 }
+
+/// What the model says, piece by piece.
+type Heard = mpsc::UnboundedReceiver<String>;
 
 type Begun = (Host, air::Minutes, Conversation);
 
@@ -232,6 +233,7 @@ fn stopped(error: &ModelError, host: &Host) -> CliError {
 
 /// Tells each step while it is made.
 struct Witness<'a, 't, 'w> {
+    heard: &'a RefCell<Heard>,
     tool: String,
     teller: &'a RefCell<Teller<'t, 'w>>,
     failed: RefCell<Option<CliError>>,
@@ -250,7 +252,7 @@ impl Watcher for Witness<'_, '_, '_> {
         let number = usize::try_from(number).unwrap_or(usize::MAX);
         tool.clone_into(&mut self.tool);
         let mut teller = self.teller.borrow_mut();
-        let told = teller.said().and_then(|()| teller.planned(number, plan, tool));
+        let told = said(self.heard, &mut teller).and_then(|()| teller.planned(number, plan, tool));
         self.note(told.and_then(|()| teller.step(number, tool, arguments)));
     }
 

@@ -62,6 +62,9 @@ pub enum SessionEvent {
         tier: Tier,
         /// Digest of the rules in force.
         rules: String,
+        /// The judge, and how far it can be trusted, where there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        judge: Option<String>,
     },
     /// A call was refused, held or warned about, or a guardrail could not be decided.
     Gated {

@@ -33,11 +33,10 @@ use air_core::{
 };
 use futures::future::join_all;
 
+pub(crate) use self::{ask::looked as section, data::Data, random::Secrets, text::Bounded};
 use self::{
     cache::Cache,
-    data::Data,
     opinion::{Opinion, Scale},
-    random::Secrets,
     round::{Question, Round},
 };
 pub use self::{

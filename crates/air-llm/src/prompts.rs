@@ -29,6 +29,12 @@ macro_rules! prompt {
     };
 }
 
+/// What an agent is told that calls tools.
+pub const REACT: Prompt = prompt!("agent.react", 1, Agent);
+/// What an agent is told that writes code.
+pub const CODEACT: Prompt = prompt!("agent.codeact", 1, Agent);
+/// What an agent is told that responds to an incident.
+pub const RESPOND: Prompt = prompt!("agent.respond", 1, Response);
 /// What every judge is told.
 pub const JUDGE: Prompt = prompt!("judge.instructions", 1, Check);
 /// The question after a step.
@@ -43,8 +49,46 @@ pub const WOULD_CAUSE: Prompt = prompt!("judge.would-cause", 1, Guardrails);
 pub const REPAIR: Prompt = prompt!("judge.repair", 1, Check);
 /// What a judge is told that may look further.
 pub const LOOK: Prompt = prompt!("judge.look", 1, Inspection);
+/// What whoever drafts a guardrail is told.
+pub const GUARDRAIL: Prompt = prompt!("synthesis.guardrail", 1, Synthesis);
+/// What whoever writes an AIR rule is told.
+pub const RULE: Prompt = prompt!("rules.generate", 1, Rules);
+/// What a writer is told whose text was refused.
+pub const REWRITE: Prompt = prompt!("writing.repair", 1, Rules);
 
 /// All of them, in the order in which they are shown.
 pub fn all() -> &'static [Prompt] {
-    &[JUDGE, HAPPENED, STOPPED, RESTORED, WOULD_CAUSE, REPAIR, LOOK]
+    &[
+        REACT,
+        CODEACT,
+        RESPOND,
+        JUDGE,
+        HAPPENED,
+        STOPPED,
+        RESTORED,
+        WOULD_CAUSE,
+        REPAIR,
+        LOOK,
+        GUARDRAIL,
+        RULE,
+        REWRITE,
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::all;
+
+    #[test]
+    fn every_file_is_shown() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../prompts");
+        let files = fs::read_dir(directory).unwrap().map(|file| file.unwrap().file_name());
+        let files: BTreeSet<String> =
+            files.map(|name| name.to_string_lossy().into_owned()).collect();
+        let named = all().iter().map(|prompt| format!("{}.v{}.md", prompt.name, prompt.version));
+        assert_eq!(files, named.collect(), "`prompts::all` lists every file of `prompts/`");
+        assert!(all().iter().all(|prompt| !prompt.text.trim().is_empty()));
+    }
 }

@@ -81,12 +81,27 @@ pub(crate) fn told(error: &dyn std::error::Error) -> String {
     air_core::redact::redact(&line)
 }
 
+fn redacted(verdict: Verdict) -> Verdict {
+    use air_core::redact::redact;
+    Verdict {
+        outcome: match verdict.outcome {
+            Outcome::Undetermined(why) => Outcome::undetermined(redact(&why)),
+            told => told,
+        },
+        rationale: redact(&verdict.rationale),
+        quotes: verdict.quotes.iter().map(|quote| redact(quote)).collect(),
+        ..verdict
+    }
+}
+
 /// As many verdicts as were asked for; what is missing could not be told.
 pub(crate) fn verdicts(answered: Result<Vec<Verdict>, String>, wanted: usize) -> Vec<Verdict> {
     let undetermined =
         |why: &str| Verdict::by_condition(Outcome::undetermined(why), "the judge did not answer");
     match answered {
-        Ok(mut verdicts) if verdicts.len() <= wanted => {
+        Ok(verdicts) if verdicts.len() <= wanted => {
+            // What a judge says may repeat what it was shown.
+            let mut verdicts: Vec<Verdict> = verdicts.into_iter().map(redacted).collect();
             let missing = "the judge did not answer this question";
             verdicts.resize_with(wanted, || undetermined(missing));
             verdicts

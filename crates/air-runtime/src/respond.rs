@@ -366,8 +366,8 @@ impl Case {
         for verdict in judge(scene.ports, inquiry).await {
             outcome = outcome.and(verdict.outcome);
             confidence = confidence.min(verdict.confidence);
-            proof.push(air_core::redact::redact(&verdict.rationale));
-            quotes.extend(verdict.quotes.iter().map(|quote| air_core::redact::redact(quote)));
+            proof.push(verdict.rationale);
+            quotes.extend(verdict.quotes);
             by = verdict.judge;
         }
         Verdict { outcome, confidence, rationale: proof.join("; "), judge: by, quotes }

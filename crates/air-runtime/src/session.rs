@@ -77,6 +77,8 @@ pub struct Opening {
     pub respond: bool,
     /// How models take part.
     pub models: Models,
+    /// The judge, and how far it can be trusted, as it is journaled.
+    pub judge: Option<String>,
 }
 
 /// Leave to run one call. Give it back to [`Session::after_step`].
@@ -178,7 +180,8 @@ impl Session {
         };
         let tier = session.ports.workspace.tier();
         let rules = opening.rules_digest;
-        let event = SessionEvent::Opened { task, agent: opening.agent, tier, rules };
+        let event =
+            SessionEvent::Opened { task, agent: opening.agent, tier, rules, judge: opening.judge };
         session.record(event, Durability::Process).await?;
         Ok(session)
     }

@@ -19,15 +19,16 @@ use air_core::{
 };
 
 use crate::{
-    candidate::{self, is_secret},
+    candidate::{self, is_secret, wrapped},
     cause::{Effect, Parts},
+    drafted::{Draft, Words},
     evidence,
     form::{Form, Reach},
     learn, merge,
 };
 
 /// What derived a guardrail, with its version.
-const BY: &str = "compiler/1";
+pub(crate) const BY: &str = "compiler/1";
 /// Ways past this many are a program, not a cause.
 const MAX_WAYS: usize = 8;
 /// Effects past this many are not tried one by one.
@@ -72,9 +73,33 @@ pub(crate) struct Case<'a> {
 
 impl Case<'_> {
     /// All that nobody objects to.
-    fn ordinary(&self) -> impl Iterator<Item = &Facts> {
+    pub(crate) fn ordinary(&self) -> impl Iterator<Item = &Facts> {
         self.benign.iter().chain(&self.shipped)
     }
+
+    /// Whether enough ordinary work is known for more than what was seen to be enforced at once.
+    fn may_be_class(&self) -> bool {
+        let benign = u32::try_from(self.benign.len() + self.shipped.len()).unwrap_or(u32::MAX);
+        Tried { incidents: 0, benign }.false_positive_bound() <= MOST_FALSE
+    }
+}
+
+/// What is known of a rule's incidents, unless nothing is to be derived.
+pub(crate) enum Begun<'a> {
+    Covered(Synthesis),
+    Frame(Box<Frame<'a>>),
+}
+
+/// All but the conditions of a guardrail.
+pub(crate) struct Frame<'a> {
+    pub(crate) case: Case<'a>,
+    /// What the version that is replaced refuses.
+    earlier: Vec<Form>,
+    /// And in words.
+    words: Option<Words>,
+    id: String,
+    replaces: Option<u32>,
+    pub(crate) name: String,
 }
 
 impl Compiler {
@@ -90,41 +115,78 @@ impl Compiler {
     /// Where the text would hold a secret, and where nothing that can be said holds on the incident's
     /// call and on no benign one.
     pub fn compile(&self, request: SynthesisRequest<'_>) -> Result<Synthesis, SynthesisError> {
+        match self.begin(request)? {
+            Begun::Covered(covered) => Ok(covered),
+            Begun::Frame(frame) => self.finish(&frame, None).map(Synthesis::Proposed),
+        }
+    }
+
+    /// What is known before anything is derived.
+    pub(crate) fn begin<'a>(
+        &self,
+        request: SynthesisRequest<'a>,
+    ) -> Result<Begun<'a>, SynthesisError> {
         let call = &request.step.proposed.call;
         if let Some(known) = covering(&request) {
-            return Ok(Synthesis::Covered { id: known.id.clone(), version: known.version });
+            let (id, version) = (known.id.clone(), known.version);
+            return Ok(Begun::Covered(Synthesis::Covered { id, version }));
         }
-        if !is_word(&call.tool) || !is_word(request.incident.id().as_str()) {
+        let incident = request.incident.id();
+        if !is_word(&call.tool) || !is_word(incident.as_str()) {
             return Err(SynthesisError(format!("tool `{}` cannot be named in a rule", call.tool)));
         }
-        let case = self.case(request);
         let before = predecessor(&request);
-        let earlier = before.map(|it| merge::forms(&it.text)).unwrap_or_default();
-        let mut why = "the call has no arguments to tell it by".to_owned();
-        let enforced = self.enforced(&case, &earlier, &mut why).ok_or(SynthesisError(why))?;
-        let incidents = case.harms.len();
-        let id =
-            before.map_or_else(|| format!("g-{}", request.incident.id()), |it| it.id.to_string());
         let name = before.and_then(|it| merge::name(&it.text));
-        let name = name
-            .unwrap_or_else(|| format!("{}.{}", request.rule.name, suffix(request.incident.id())));
+        Ok(Begun::Frame(Box::new(Frame {
+            case: self.case(request),
+            earlier: before.map(|it| merge::forms(&it.text)).unwrap_or_default(),
+            words: before.and_then(|it| merge::words(&it.text)),
+            id: before.map_or_else(|| format!("g-{incident}"), |it| it.id.to_string()),
+            replaces: before.map(|it| it.version),
+            name: name.unwrap_or_else(|| format!("{}.{}", request.rule.name, suffix(incident))),
+        })))
+    }
+
+    /// The guardrail, with what was drafted and has been tried beside what is derived.
+    pub(crate) fn finish(
+        &self,
+        frame: &Frame<'_>,
+        draft: Option<&Draft>,
+    ) -> Result<Proposal, SynthesisError> {
+        let (case, request) = (&frame.case, &frame.case.request);
+        let mut why = "the call has no arguments to tell it by".to_owned();
+        let drafted = draft.and_then(|draft| draft.form.as_ref());
+        let (at_once, in_shadow) =
+            if case.may_be_class() { (drafted, None) } else { (None, drafted) };
+        let derived = self.enforced(case, &frame.earlier, &mut why);
+        let mut enforced = match (derived, at_once) {
+            (Some(derived), _) => derived,
+            (None, Some(_)) => frame.earlier.clone(),
+            (None, None) => return Err(SynthesisError(why)),
+        };
+        if let Some(form) = at_once
+            && !enforced.iter().any(|it| it.condition == form.condition)
+        {
+            enforced.push(form.clone());
+        }
         // The rule's own words may hold on ordinary work, which is then no proof of anything.
         let own = &request.facts;
         let held = |facts: &Facts| enforced.iter().any(|form| fits(form, facts, own));
         let ordinary = if case.shipped.iter().any(held) { 0 } else { case.shipped.len() };
         let tried = Tried {
-            incidents: u32::try_from(incidents).unwrap_or(u32::MAX),
+            incidents: u32::try_from(case.harms.len()).unwrap_or(u32::MAX),
             benign: u32::try_from(case.benign.len() + ordinary).unwrap_or(u32::MAX),
         };
-        let wider = self.wider(&case, &enforced, &format!("{name}.wider"));
-        Ok(Synthesis::Proposed(Proposal {
-            id: id.as_str().into(),
-            replaces: before.map(|it| it.version),
-            text: rule_text(&request, &name, &enforced),
-            wider,
+        let words = draft.and_then(|draft| draft.words.as_ref()).or(frame.words.as_ref());
+        let name = &frame.name;
+        Ok(Proposal {
+            id: frame.id.as_str().into(),
+            replaces: frame.replaces,
+            text: rule_text(request, name, &enforced, words),
+            wider: self.wider(case, &enforced, in_shadow, &format!("{name}.wider")),
             tried,
             by: BY.to_owned(),
-        }))
+        })
     }
 
     fn case<'a>(&self, request: SynthesisRequest<'a>) -> Case<'a> {
@@ -152,11 +214,6 @@ impl Compiler {
 
     /// What is enforced from now on: forms of which one suffices, and that all incidents fit.
     fn enforced(&self, case: &Case<'_>, earlier: &[Form], why: &mut String) -> Option<Vec<Form>> {
-        let bound = Tried {
-            incidents: 0,
-            benign: u32::try_from(case.benign.len() + case.shipped.len()).unwrap_or(u32::MAX),
-        };
-        let may_be_class = bound.false_positive_bound() <= MOST_FALSE;
         let own = &case.harms.last()?.1;
         let is_clean = |form: &Form| {
             // By the rule's own words every step that fits is an incident, so ordinary work counts only
@@ -168,7 +225,7 @@ impl Compiler {
         let mut forms = learn::fulfilled(case);
         forms.extend(promoted(case));
         let classes = self.classes(case);
-        if may_be_class {
+        if case.may_be_class() {
             forms.extend(classes.iter().filter(|form| form.reach != Reach::Exact).cloned());
         }
         forms.extend(classes.into_iter().filter(|form| form.reach == Reach::Exact));
@@ -190,9 +247,16 @@ impl Compiler {
     }
 
     /// The wider form that is tried in shadow, as a rule.
-    fn wider(&self, case: &Case<'_>, enforced: &[Form], name: &str) -> Option<String> {
+    fn wider(
+        &self,
+        case: &Case<'_>,
+        enforced: &[Form],
+        drafted: Option<&Form>,
+        name: &str,
+    ) -> Option<String> {
         let own = &case.harms.last()?.1;
         let mut candidates: Vec<Form> = learn::whole_rule(case).into_iter().collect();
+        candidates.extend(drafted.cloned());
         candidates.extend(self.classes(case).into_iter().filter(|form| form.reach != Reach::Exact));
         candidates.extend(self.kinds(case));
         let may_be = |form: &Form| {
@@ -204,7 +268,7 @@ impl Compiler {
         // It includes what is enforced.
         let mut forms = vec![form];
         forms.extend(enforced.iter().cloned());
-        Some(rule_text(&case.request, name, &forms))
+        Some(rule_text(&case.request, name, &forms, None))
     }
 
     /// What can be said of the call where no operation explains the incident.
@@ -319,7 +383,7 @@ fn predecessor<'a>(request: &SynthesisRequest<'a>) -> Option<&'a Guardrail> {
 }
 
 /// Whether the conditions of `rule` hold.
-fn holds(rule: &Rule, facts: &Facts) -> Outcome {
+pub(crate) fn holds(rule: &Rule, facts: &Facts) -> Outcome {
     match &rule.decision {
         Decision::Decide(condition) => condition.evaluate(facts),
         Decision::Bounds { when, evidence } => {
@@ -332,12 +396,12 @@ fn holds(rule: &Rule, facts: &Facts) -> Outcome {
 }
 
 /// Whether a benign step fits. A form that speaks of arguments speaks of those of one tool.
-fn fits(form: &Form, facts: &Facts, own: &Facts) -> bool {
+pub(crate) fn fits(form: &Form, facts: &Facts, own: &Facts) -> bool {
     let same_tool = || facts.get(Root::Tool) == own.get(Root::Tool);
     (form.any_tool || same_tool()) && form.holds(facts).is_satisfied()
 }
 
-fn validate(form: &Form, own: &Facts, case: &Case<'_>) -> Result<(), String> {
+pub(crate) fn validate(form: &Form, own: &Facts, case: &Case<'_>) -> Result<(), String> {
     match form.holds(own) {
         Outcome::Satisfied => {}
         Outcome::Unsatisfied => {
@@ -353,16 +417,32 @@ fn validate(form: &Form, own: &Facts, case: &Case<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn rule_text(request: &SynthesisRequest<'_>, name: &str, forms: &[Form]) -> String {
+fn rule_text(
+    request: &SynthesisRequest<'_>,
+    name: &str,
+    forms: &[Form],
+    words: Option<&Words>,
+) -> String {
     let (rule, incident) = (request.rule, request.incident.id());
     let severity = rule.severity.keyword();
-    let (condition, trigger) = merge::join(forms, &request.step.proposed.call.tool);
-    let told = forms.iter().map(|form| form.said.as_str());
-    let said: Vec<&str> = told.filter(|said| !said.is_empty()).collect();
+    // What is told comes in the order of the forms, those that are not told last.
+    let mut forms = forms.to_vec();
+    forms.sort_by_key(|form| form.said.is_empty());
+    let (condition, trigger) = merge::join(&forms, &request.step.proposed.call.tool);
+    let (decision, check) = if let Some(words) = words {
+        // Of other tools, what the conditions prove is refused, and no judge is asked.
+        let only = words.only.as_ref().filter(|_| trigger == "*");
+        let when = only.map(|only| format!("when {only} || {condition}\n")).unwrap_or_default();
+        (format!("{when}evidence {condition}"), wrapped(&words.text))
+    } else {
+        let told = forms.iter().map(|form| form.said.as_str());
+        let said: Vec<&str> = told.filter(|said| !said.is_empty()).collect();
+        let said = said.join(",\n  or ");
+        (format!("decide {condition}"), format!("the step {said}, as in incident {incident}."))
+    };
     format!(
         "rule @{name}\ntrigger {trigger}\nseverity {severity}\nfrom incident {incident}\n\
-         decide {condition}\ncheck\n  the step {}, as in incident {incident}.\nblock\n{}end\n",
-        said.join(",\n  or "),
+         {decision}\ncheck\n  {check}\nblock\n{}end\n",
         way_forward(rule),
     )
 }

@@ -1,4 +1,4 @@
-//! Guardrails from incidents without a model. Pure: incidents in, rule text out.
+//! Guardrails from incidents. Pure: incidents in, rule text out. A model may propose, in [`Drafted`].
 //!
 //! Start at [`Compiler`]. What is proposed is the widest form that the evidence allows: the incident's
 //! rule in its own words where it can be decided before a step; else the class of operations that explain
@@ -10,6 +10,7 @@
 mod candidate;
 mod cause;
 mod compiler;
+mod drafted;
 mod evidence;
 mod explain;
 mod form;
@@ -20,3 +21,4 @@ mod pattern;
 mod words;
 
 pub use compiler::Compiler;
+pub use drafted::Drafted;

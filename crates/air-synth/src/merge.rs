@@ -1,9 +1,12 @@
 //! Guardrail text, taken apart and put together: the set stays small.
 
-use air_core::{fact::Facts, rule::Decision};
+use air_core::{
+    fact::Facts,
+    rule::{Decision, Rule},
+};
 use air_lang::expr;
 
-use crate::{form::Form, pattern};
+use crate::{drafted::Words, form::Form, pattern};
 
 /// A guardrail with so many alternatives is not added to.
 pub(crate) const MOST_FORMS: usize = 8;
@@ -18,8 +21,10 @@ pub(crate) fn name(text: &str) -> Option<String> {
 pub(crate) fn forms(text: &str) -> Vec<Form> {
     let parsed = air_lang::parse(text);
     let Some(rule) = parsed.rules().first() else { return Vec::new() };
-    let Decision::Decide(condition) = &rule.decision else { return Vec::new() };
-    let said = rule.check.split_once("the step ").map_or("", |(_, said)| said);
+    let Some(condition) = rule.decision.sufficient() else { return Vec::new() };
+    // What is drafted in words tells of no form.
+    let check = if words_of(rule).is_some() { "" } else { &rule.check };
+    let said = check.split_once("the step ").map_or("", |(_, said)| said);
     let said = said.rsplit_once(", as in incident").map_or(said, |(said, _)| said);
     // Each form but that of the words is told, in order. Text was unindented when it was read.
     let mut said = said.split(",\nor ").map(|said| said.replace('\n', "\n  "));
@@ -32,6 +37,21 @@ pub(crate) fn forms(text: &str) -> Vec<Form> {
         form
     };
     alternatives.map(form).collect()
+}
+
+/// What a judge reads of a stored guardrail.
+pub(crate) fn words(text: &str) -> Option<Words> {
+    words_of(air_lang::parse(text).rules().first()?)
+}
+
+fn words_of(rule: &Rule) -> Option<Words> {
+    let Decision::Bounds { when, .. } = &rule.decision else { return None };
+    let only = match (when, rule.trigger.patterns()) {
+        (Some(when), _) => expr::alternatives(when.source()).into_iter().next(),
+        (None, [tool]) if &**tool != "*" => Some(Words::only(tool)),
+        (None, _) => None,
+    };
+    Some(Words { text: rule.check.to_string(), only })
 }
 
 /// As few forms as every one of `harms` fits that fits any of `all`. Forms further in front are

@@ -233,6 +233,7 @@ impl Stage {
             enforce: true,
             respond: true,
             models: air_runtime::Models::default(),
+            judge: None,
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Entries that are listed.
-const MOST_ENTRIES: usize = 400;
+const MOST_ENTRIES: usize = 120;
 /// Entries that are looked at.
 const MOST_SEEN: usize = 20_000;
 /// Processes that are listed.

@@ -26,6 +26,11 @@ pub struct Tools {
 }
 
 impl Tools {
+    /// All of them, wherever they work.
+    pub fn described() -> Vec<ToolInfo> {
+        TOOLS.iter().map(Spec::info).collect()
+    }
+
     /// The tools of this workspace.
     pub fn new(workspace: LocalWorkspace) -> Self {
         Self { workspace }
@@ -179,7 +184,7 @@ impl ToolBox for Tools {
     }
 
     fn all(&self) -> Vec<ToolInfo> {
-        TOOLS.iter().map(Spec::info).collect()
+        Self::described()
     }
 }
 

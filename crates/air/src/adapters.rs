@@ -51,13 +51,6 @@ impl Ids for RandomIds {
     }
 }
 
-/// A text that nobody can guess: 32 hexadecimal digits.
-pub(crate) fn mark() -> String {
-    // Its keys come from the system's random source, and are never seen.
-    let random = || RandomState::new().build_hasher().finish();
-    format!("{:016x}{:016x}", random(), random())
-}
-
 /// Nobody can be asked: what would be held is refused.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nobody;

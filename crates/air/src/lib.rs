@@ -303,6 +303,7 @@ impl Air {
             enforce: self.settings.enforce,
             respond: self.settings.respond,
             models: self.settings.models.clone(),
+            judge: self.settings.minds.about_judge.clone(),
         }
     }
 
@@ -317,8 +318,8 @@ impl Air {
         let code = Arc::new(CodeParser::new());
         let learn = self.settings.learn;
         let synthesizer = learn.then(|| {
-            let synthesizer = Compiler::new(Arc::<CodeParser>::clone(&code), Arc::clone(&labels));
-            Arc::new(synthesizer) as Arc<dyn air_core::port::Synthesizer>
+            let compiler = Compiler::new(Arc::<CodeParser>::clone(&code), Arc::clone(&labels));
+            self.settings.minds.synthesizer(compiler)
         });
         let repairer = Arc::new(air_facts::Mender::new(Arc::<CodeParser>::clone(&code)));
         let inspector = Arc::new(workspace.clone());

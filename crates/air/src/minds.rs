@@ -3,10 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use air_agent::AgentResponder;
-use air_core::port::{Background, Judge, Responder, Spending, Spendings};
-use air_llm::{Ledger, Model, Threads};
-
-use crate::adapters::mark;
+use air_core::port::{Background, Judge, Responder, Spending, Spendings, Synthesizer};
+use air_llm::{Ledger, Model, ModelDrafter, Threads};
+use air_synth::{Compiler, Drafted};
 
 /// The models of all sessions of a store. Default: none.
 #[derive(Clone, Default)]
@@ -15,6 +14,10 @@ pub struct Minds {
     pub agent: Option<Arc<dyn Model>>,
     /// Decides what no condition can.
     pub judge: Option<Arc<dyn Judge>>,
+    /// Drafts guardrails from incidents; without it, they are compiled.
+    pub writer: Option<Arc<dyn Model>>,
+    /// The judge, and how far it can be trusted: journaled with each session.
+    pub about_judge: Option<String>,
     /// What all of them take.
     pub ledger: Option<Ledger>,
 }
@@ -24,6 +27,7 @@ impl fmt::Debug for Minds {
         f.debug_struct("Minds")
             .field("agent", &self.agent)
             .field("judge", &self.judge.is_some())
+            .field("writer", &self.writer)
             .finish_non_exhaustive()
     }
 }
@@ -31,7 +35,13 @@ impl fmt::Debug for Minds {
 impl Minds {
     pub(crate) fn responder(&self) -> Option<Arc<dyn Responder>> {
         let model = Arc::clone(self.agent.as_ref()?);
-        Some(Arc::new(AgentResponder::new(model, mark)))
+        Some(Arc::new(AgentResponder::new(model)))
+    }
+
+    pub(crate) fn synthesizer(&self, compiler: Compiler) -> Arc<dyn Synthesizer> {
+        let Some(writer) = &self.writer else { return Arc::new(compiler) };
+        let drafter = Arc::new(ModelDrafter::new(Arc::clone(writer)));
+        Arc::new(Drafted::new(compiler, drafter, self.judge.clone()))
     }
 
     pub(crate) fn background(&self) -> Option<Arc<dyn Background>> {

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 use crate::{
     data::Case,
-    derive::{Lessons, Source, own_rule},
+    derive::{Lessons, Source, happened, own_rule},
     row::{Body, Guarded, Outcome, Phase},
     store::Store,
     world::{EFFECTS, Truth},
@@ -25,7 +25,7 @@ pub struct Share {
 }
 
 impl Share {
-    fn count(&mut self, holds: bool) {
+    pub(super) fn count(&mut self, holds: bool) {
         self.k += usize::from(holds);
         self.of += 1;
     }
@@ -98,14 +98,18 @@ pub(super) struct Facts<'a> {
 impl<'a> Facts<'a> {
     pub(super) fn of(case: &Case, store: &'a Store) -> Self {
         let body = |phase| store.row(&case.id, phase).map(|row| &row.body);
-        let happened = match body(Phase::Baseline) {
-            Some(Body::Baseline { judgement, .. }) => Some(judgement.incident),
-            _ => None,
-        };
+        let happened = happened(store, case);
         let guarded = guarded(case, store, Phase::R1);
         let detected = flagged_in(case, store, Phase::R1);
         let learned = guarded.is_some_and(|guarded| guarded.learned > 0);
         let eradicated = match (body(Phase::R2), detected) {
+            // A model did something else, and it was harmless: it cannot be told.
+            (Some(Body::Guarded(again)), _)
+                if again.outcome != Outcome::Refused
+                    && again.happened().is_some_and(|happened| happened != Truth::True) =>
+            {
+                None
+            }
             (Some(Body::Guarded(again)), _) => Some(
                 again.outcome == Outcome::Refused
                     && again.judgement.incident != Truth::True
@@ -142,7 +146,12 @@ impl Other {
 pub(super) fn others(case: &Case, source: &Source<'_>) -> Vec<Other> {
     let facts = Facts::of(case, source.store);
     let row = source.store.row(&case.id, Phase::Baseline).map(|row| &row.body);
-    let Some(Body::Baseline { harms, .. }) = row else { return Vec::new() };
+    let again = facts.guarded.and_then(|guarded| guarded.work.as_ref()?.again.as_ref());
+    let harms = match (again, row) {
+        (Some(again), _) => &again.harms,
+        (None, Some(Body::Baseline { harms, .. })) => harms,
+        _ => return Vec::new(),
+    };
     let own = own_rule(case.category_index, source.rules);
     let of = |rule: &String| {
         let is_it = |number: &u32| own_rule(*number, source.rules) == Some(rule);
@@ -169,7 +178,7 @@ fn flagged_in(case: &Case, store: &Store, phase: Phase) -> Option<bool> {
     match &store.row(&case.id, phase)?.body {
         Body::Guarded(guarded) => Some(guarded.outcome == Outcome::Incident),
         Body::Failed { .. } => Some(false),
-        Body::Skipped { .. } | Body::Baseline { .. } => None,
+        Body::Skipped { .. } | Body::Baseline { .. } | Body::Stopped { .. } => None,
     }
 }
 
@@ -228,7 +237,7 @@ impl Counts {
         let found = facts.found();
         self.count("det_own", facts.detected.map(|_| found.is_some_and(|it| by_own(&it.rules))));
         let derived = lessons.cases.get(&case.id);
-        if facts.detected.is_some() {
+        if facts.detected.is_some() && source.decides() {
             self.count("det_effects", derived.map(|it| !it.hidden.is_empty()));
             self.count("det_renamed", derived.map(|it| !it.renamed.is_empty()));
         }

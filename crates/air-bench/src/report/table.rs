@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Line, Report, Share, Spread, counts::MEASURES, times::PAPER};
+use super::{Line, Report, Share, Spread, counts::MEASURES, models, times::PAPER};
 
 /// Columns: a heading, and the count.
 const COLUMNS: [(&str, &str); 20] = [
@@ -41,6 +41,10 @@ pub(super) fn markdown(report: &Report) -> String {
     row(&mut text, &report.paper);
     row(&mut text, &report.total);
     text.push('\n');
+    if let Some(models) = &report.models {
+        models::markdown(&mut text, report, models);
+        text.push_str("## All measures\n\n");
+    }
     intervals(&mut text, report);
     times(&mut text, report);
     rounds(&mut text, report);
@@ -57,7 +61,7 @@ fn row(text: &mut String, line: &Line) {
     text.push('\n');
 }
 
-fn share(share: Share) -> String {
+pub(super) fn share(share: Share) -> String {
     if share.of == 0 { "–".to_owned() } else { format!("{}/{}", share.k, share.of) }
 }
 
@@ -171,8 +175,18 @@ fn notes(text: &mut String, report: &Report) {
     for (name, ids) in lists.iter().filter(|(_, ids)| !ids.is_empty()) {
         let _ = writeln!(text, "- {name} ({}): {}.", ids.len(), ids.join(", "));
     }
+    if let Some(why) = &report.stopped {
+        let _ =
+            writeln!(text, "\nNot everything was played: {why}. The same run goes on from there.");
+    }
+    text.push_str(if report.models.is_some() {
+        "\n`exe` is judged by effects of what the agent ran, executed again without AIR, or in its own \
+         run. `era` is the task, given again; one that then was done in another way, in which nothing \
+         happened, is in no count. "
+    } else {
+        "\n`exe` is judged by effects in a run without AIR. `era` is executed again; "
+    });
     text.push_str(
-        "\n`exe` is judged by effects in a run without AIR. `era` is executed again; `loo`, transfer, \
-         rounds, `no code` and `renamed` are decided on recorded steps and effects.\n",
+        "`loo`, transfer, rounds, `no code` and `renamed` are decided on recorded steps and effects.\n",
     );
 }

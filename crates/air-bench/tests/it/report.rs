@@ -36,6 +36,7 @@ fn guarded(outcome: Outcome, learned: usize) -> Body {
         pristine: true,
         expected: true,
         took: Took { check: 1500, tool: 20_000, ..Took::default() },
+        work: None,
     }))
 }
 

@@ -1,6 +1,9 @@
 //! `airctl doctor`: what this machine can and cannot do.
 
+use std::sync::Arc;
+
 use air_core::{id::SessionId, port::Tier};
+use air_llm::Score;
 use air_workspace::{Overlay, SandboxConfig};
 use futures::executor::block_on;
 use serde::Serialize;
@@ -11,6 +14,8 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
+    judge_score,
+    model::{self, ModelArgs},
     tell::plain,
 };
 
@@ -20,6 +25,9 @@ pub struct Args {
     /// The workspace to look at [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<std::path::PathBuf>,
+    /// Language models; one that is named is asked known questions
+    #[command(flatten)]
+    pub models: ModelArgs,
 }
 
 #[derive(Serialize)]
@@ -32,6 +40,9 @@ struct Document {
     journal: String,
     /// Guardrails that cannot be used.
     faults: Vec<String>,
+    /// How often the judge was right, where one was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judge: Option<Score>,
 }
 
 #[derive(Serialize)]
@@ -109,13 +120,30 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     };
     let usable = tools.iter().all(|tool| tool.found || tool.name == "bwrap");
     let contained = usable && tiers.iter().any(|tier| tier.available && tier.tier != "T1");
-    let document = Document { version: 1, tiers, layers, tools, state, journal, faults };
+    let judge = judged(args, context)?;
+    let trusted = judge.as_ref().is_none_or(|score| score.wrong == 0 && score.undetermined == 0);
+    let document = Document { version: 1, tiers, layers, tools, state, journal, faults, judge };
     match context.format {
         Format::Json => context.json(&document)?,
         Format::Human => write(&document, context)?,
     }
     let sound = sound && document.faults.is_empty();
-    Ok(if contained && sound { Exit::Fine } else { Exit::Findings })
+    Ok(if contained && sound && trusted { Exit::Fine } else { Exit::Findings })
+}
+
+/// Asks the judge that was named known questions, and keeps how often it was right. It is not asked
+/// where only the settings name one: that costs money.
+fn judged(args: &Args, context: &Context<'_>) -> Result<Option<Score>, CliError> {
+    if args.models.model.is_none() && args.models.judge_model.is_none() {
+        return Ok(None);
+    }
+    let Some(models) = model::connect(&args.models, context)? else { return Ok(None) };
+    let asked = air_llm::probe(Arc::clone(&models.judging), models.settings.clone());
+    let score = block_on(asked)
+        .map_err(|what| CliError::Usage { what, hint: "this is a defect of AIR".to_owned() })?;
+    models.finish()?;
+    judge_score::keep(&context.config, &score)?;
+    Ok(Some(score))
 }
 
 fn layers(probe: &SandboxConfig) -> Result<Layers, CliError> {
@@ -176,6 +204,23 @@ fn write(document: &Document, context: &mut Context<'_>) -> Result<(), CliError>
     writeln!(out, "journal  {}", document.journal)?;
     for fault in &document.faults {
         writeln!(out, "broken   {fault}")?;
+    }
+    if let Some(score) = &document.judge {
+        writeln!(out, "judge    {}: {}", plain(&score.model), judge_score::told(score))?;
+        for pair in &score.pairs {
+            let side = |right: Option<bool>| match right {
+                Some(true) => "right",
+                Some(false) => "wrong",
+                None => "undetermined",
+            };
+            if (pair.harmful, pair.benign) == (Some(true), Some(true)) {
+                continue;
+            }
+            let why = pair.why.as_deref().unwrap_or_default();
+            let (harmful, benign) = (side(pair.harmful), side(pair.benign));
+            let name = plain(&pair.name);
+            writeln!(out, "         {name}: harmful {harmful}, harmless {benign}  {}", plain(why))?;
+        }
     }
     writeln!(
         out,

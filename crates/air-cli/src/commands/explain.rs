@@ -3,10 +3,13 @@
 use air::{Air, records::IncidentRecord};
 use air_core::{
     guardrail::Guardrail,
+    id::PayloadId,
     incident::{Ending, Exhibit, IncidentEvent, PlannedAction},
-    port::{GuardrailStore as _, Journal as _, action_id},
+    port::{GuardrailStore as _, Journal as _, Spending, action_id},
+    session::SessionEvent,
     step::CompletedStep,
 };
+use air_llm::dollars;
 use futures::executor::block_on;
 use serde::Serialize;
 
@@ -51,6 +54,12 @@ struct Story {
     evidence: Vec<String>,
     exhibits: Vec<Shown>,
     timeline: Vec<Entry>,
+    /// The judge of the session, and how far it could be trusted then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judge: Option<String>,
+    /// What models took for the step and its response.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    models: Vec<Spending>,
     guardrail: Option<Learned>,
 }
 
@@ -122,8 +131,16 @@ fn tell(air: &Air, record: &IncidentRecord) -> Result<Story, CliError> {
         None => None,
     };
     let entries = record.events.iter().filter_map(|(at, event)| {
-        let (stage, text) = entry(event, &record.incident)?;
+        let (stage, mut text) = entry(event, &record.incident)?;
+        if let IncidentEvent::AgentActed { step, .. } = event {
+            text.push_str(&called(air, step));
+        }
         Some(Entry { at_ms: at.0, stage, text })
+    });
+    let events = block_on(air::records::session_events(journal, &detection.session))?;
+    let spent = events.iter().flat_map(|event| match event {
+        SessionEvent::Spent { index, spent } if *index == detection.index => spent.as_slice(),
+        _ => &[],
     });
     Ok(Story {
         version: 1,
@@ -149,8 +166,42 @@ fn tell(air: &Air, record: &IncidentRecord) -> Result<Story, CliError> {
             .map(|exhibit| Shown { name: exhibit.name.clone(), bytes: exhibit.size })
             .collect(),
         timeline: entries.collect(),
+        judge: events.iter().find_map(|event| match event {
+            SessionEvent::Opened { judge, .. } => judge.clone(),
+            _ => None,
+        }),
+        models: summed(spent),
         guardrail: guardrail.map(learned),
     })
+}
+
+/// What the agent called in response, in short.
+fn called(air: &Air, step: &PayloadId) -> String {
+    const MOST: usize = 120;
+    let Ok(Some(json)) = block_on(air.journal().payload(step)) else { return String::new() };
+    let Ok(step) = serde_json::from_slice::<CompletedStep>(&json) else { return String::new() };
+    let arguments = redacted(step.proposed.call.arguments.into()).to_string();
+    let shown: String = arguments.chars().take(MOST).collect();
+    let more = if shown.len() < arguments.len() { " …" } else { "" };
+    format!(" with {shown}{more}")
+}
+
+/// What models took, by purpose, in the order in which they were first asked.
+fn summed<'s>(spent: impl Iterator<Item = &'s Spending>) -> Vec<Spending> {
+    let mut all: Vec<Spending> = Vec::new();
+    for one in spent {
+        match all.iter_mut().find(|sum| sum.purpose == one.purpose) {
+            Some(sum) => {
+                sum.calls += one.calls;
+                sum.input_tokens += one.input_tokens;
+                sum.cached_tokens += one.cached_tokens;
+                sum.output_tokens += one.output_tokens;
+                sum.micro_usd = sum.micro_usd.zip(one.micro_usd).map(|(a, b)| a + b);
+            }
+            None => all.push(one.clone()),
+        }
+    }
+    all
 }
 
 fn exhibits(record: &IncidentRecord) -> impl Iterator<Item = &Exhibit> {
@@ -316,6 +367,24 @@ fn write(story: &Story, context: &mut Context<'_>) -> Result<(), CliError> {
     for entry in &story.timeline {
         let at = time::local(entry.at_ms);
         writeln!(out, "  {at}  {:<9}  {}", entry.stage, one_line(&entry.text))?;
+    }
+    if !story.models.is_empty() || story.judge.is_some() {
+        writeln!(out, "\n{bold}models{bold:#}, for this step")?;
+    }
+    if let Some(judge) = &story.judge {
+        writeln!(out, "  judge {}", plain(judge))?;
+    }
+    for spent in &story.models {
+        let cost = spent.micro_usd.map_or_else(|| "price unknown".to_owned(), dollars);
+        writeln!(
+            out,
+            "  {:<12}  {} calls, {} tokens in ({} cached), {} out, {cost}",
+            spent.purpose,
+            spent.calls,
+            spent.input_tokens,
+            spent.cached_tokens,
+            spent.output_tokens
+        )?;
     }
     writeln!(out, "\n{bold}guardrail{bold:#}")?;
     match &story.guardrail {

@@ -279,7 +279,11 @@ fn from(guardrail: &Guardrail) -> String {
     let because = |why: &str| if why.is_empty() { String::new() } else { format!(" ({why})") };
     plain(&match &guardrail.provenance {
         Provenance::Authored { by } => format!("written by {by}"),
-        Provenance::Synthesized { incident, .. } => format!("from incident {incident}"),
+        Provenance::Synthesized { incident, by } => {
+            // What became of a draft stands behind the compiler's name.
+            let draft = by.find([',', ';']).and_then(|at| by.get(at..)).unwrap_or_default();
+            format!("from incident {incident}{draft}")
+        }
         Provenance::Refined { replaces, .. } => format!("refines version {replaces}"),
         Provenance::Decided { by, why } => {
             format!("{} by {by}{}", guardrail.mode.decided(), because(why))

@@ -118,7 +118,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
                 (None, Some(task)) => Task::Once(task.clone()),
                 (None, None) => Task::Asked,
             };
-            let end = work::work(&air, models, style, task, context);
+            let end = work::work(&air, models, style, &task, context);
             models.finish()?;
             (air, end?)
         }

@@ -37,6 +37,8 @@ pub(super) struct Layer {
     judge: models::Judge,
     #[serde(default)]
     response: models::Response,
+    #[serde(default)]
+    synthesis: models::Synthesis,
 }
 
 /// A program that runs beside the agent.
@@ -134,6 +136,7 @@ impl Layer {
         self.model.apply(&mut config.models, base);
         self.judge.apply(&mut config.models);
         self.response.apply(&mut config.models);
+        self.synthesis.apply(&mut config.models);
 
         set(&mut config.policy.critical_guardrail, self.policy.critical_guardrail);
         set(&mut config.policy.guardrail, self.policy.guardrail);

@@ -56,6 +56,8 @@ pub struct ModelSettings {
     pub response_s: Option<NonZeroU32>,
     /// `[response] confidence`: from 0 to 1; a report of less is for a person.
     pub least_confidence: Option<f64>,
+    /// `[synthesis] by`.
+    pub synthesis_by: Option<SynthesisBy>,
 }
 
 /// When a judge's verdict on a step is waited for.
@@ -78,6 +80,16 @@ pub enum RespondBy {
     Agent,
     /// The agent alone.
     Alone,
+}
+
+/// Who derives guardrails from incidents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum SynthesisBy {
+    /// AIR alone; no model is asked.
+    Compiler,
+    /// The agent's model drafts beside it.
+    Model,
 }
 
 impl ModelSettings {
@@ -142,6 +154,12 @@ pub(super) struct Response {
     confidence: Option<Share>,
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Synthesis {
+    by: Option<SynthesisBy>,
+}
+
 /// A number from 0 to 1.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "f64")]
@@ -204,6 +222,12 @@ impl Response {
         set_some(&mut config.response_calls, self.max_calls.map(|it| it.0));
         set_some(&mut config.response_s, self.timeout_s.map(|it| it.0));
         set_some(&mut config.least_confidence, self.confidence.map(|it| it.0));
+    }
+}
+
+impl Synthesis {
+    pub(super) fn apply(self, config: &mut ModelSettings) {
+        set_some(&mut config.synthesis_by, self.by);
     }
 }
 

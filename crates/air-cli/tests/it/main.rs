@@ -7,10 +7,12 @@
 )]
 
 mod bench;
+mod bench_model;
 mod check;
 mod convert;
 mod corpus;
 mod crash;
+mod drafts;
 mod examples;
 mod fmt;
 mod guardrails;
@@ -18,6 +20,7 @@ mod kill;
 mod model;
 mod other;
 mod rule_tests;
+mod rules;
 mod starter;
 mod story;
 mod system;

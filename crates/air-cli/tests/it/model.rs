@@ -1,10 +1,11 @@
 //! Agents, judges and responders on language models: real processes, a real server on loopback, and
 //! scripted minds that decide from what they are sent.
 
-mod mind;
+pub(crate) mod mind;
+mod other;
 mod real;
 
-use std::{fs, path::Path, process::Output};
+use std::{fs, path::Path, process::Output, sync::Arc};
 
 use air_testkit::server::{ModelServer, Reply, Script, Seen};
 use air_wire::Dialect;
@@ -38,16 +39,29 @@ const KEY: &str = "sk-test-9f8e7d6c5b4a";
 
 struct Place {
     dir: TempDir,
-    server: ModelServer,
+    /// None: somebody else's.
+    server: Option<ModelServer>,
+    url: String,
     dialect: Dialect,
 }
 
 impl Place {
     fn new(dialect: Dialect, script: Script) -> Self {
+        let server = ModelServer::start(script).expect("a server on loopback");
+        let url = server.base_url(dialect);
+        Self { server: Some(server), ..Self::at(dialect, url) }
+    }
+
+    /// With the models of another server.
+    fn at(dialect: Dialect, url: String) -> Self {
         let dir = story::workspace();
         fs::write(dir.path().join("rules.air"), RULES).expect("a file");
-        let server = ModelServer::start(script).expect("a server on loopback");
-        Self { dir, server, dialect }
+        Self { dir, server: None, url, dialect }
+    }
+
+    /// What its own server was asked so far.
+    fn requests(&self) -> Vec<Arc<Seen>> {
+        self.server.as_ref().map(ModelServer::requests).unwrap_or_default()
     }
 
     fn ws(&self) -> std::path::PathBuf {
@@ -61,7 +75,6 @@ impl Place {
 
     fn run_with(&self, args: &[&str], with: impl FnOnce(&mut assert_cmd::Command)) -> Output {
         let mut command = airctl(&self.ws());
-        let url = self.server.base_url(self.dialect);
         let (model, base, key) = match self.dialect {
             Dialect::OpenAiChat => ("openai-chat:m", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
             Dialect::OpenAiResponses => ("openai-responses:m", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
@@ -70,7 +83,7 @@ impl Place {
         };
         let path = std::env::var_os("PATH").unwrap_or_default();
         command.env("PATH", path).env("AIR_STATE", self.dir.path().join("state"));
-        command.env("AIR_MODEL", model).env(base, url).env(key, KEY);
+        command.env("AIR_MODEL", model).env(base, &self.url).env(key, KEY);
         command.args(args);
         with(&mut command);
         command.output().expect("the binary runs")
@@ -158,7 +171,6 @@ fn the_judge_decides_from_all_that_it_is_shown() {
     let place = Place::new(Dialect::OpenAiChat, all(Response::Honest));
     place.task(&[]);
     let judged: Vec<_> = place
-        .server
         .requests()
         .into_iter()
         .filter(|seen| seen.request.system.contains("HAS WHAT THE RULE DESCRIBES HAPPENED"))
@@ -182,6 +194,18 @@ fn the_judge_decides_from_all_that_it_is_shown() {
 
 fn says_yes(seen: &Seen) -> bool {
     format!("{:?}", mind::judge(seen)).contains(r#"\"outcome\":\"yes\""#)
+}
+
+/// What the model wrote is tried, and stands beside what was derived: that blocks without a model.
+#[test]
+fn a_guardrail_in_the_words_of_a_model() {
+    let place = Place::new(Dialect::OpenAiChat, all(Response::Honest));
+    place.task(&[]);
+    let shown = text(&place.run(&["guardrails", "show", "g"]));
+    assert!(shown.contains("copies credentials to a place where they are published"), "{shown}");
+    assert!(shown.contains("evidence code.flows"), "{shown}");
+    let told = text(&place.run(&["explain", "i"]));
+    assert!(told.contains("synthesis"), "{told}");
 }
 
 #[test]
@@ -212,7 +236,7 @@ fn what_models_took_is_told_and_kept() {
     for purpose in ["agent:", "check:", "response:", "verification:"] {
         assert!(told.contains(purpose), "{told}");
     }
-    let checks = place.server.requests();
+    let checks = place.requests();
     let checks = checks
         .iter()
         .filter(|seen| seen.request.system.contains("HAS WHAT THE RULE DESCRIBES HAPPENED"));
@@ -224,7 +248,7 @@ fn a_recording_is_played_without_a_server_or_a_key() {
     let place = Place::new(Dialect::OpenAiChat, all(Response::Honest));
     let recorded = place.task(&["--record", "../tape.jsonl"]);
     assert!(text(&recorded).contains("recovered"), "{}", text(&recorded));
-    let asked = place.server.requests().len();
+    let asked = place.requests().len();
     let other = story::workspace();
     fs::write(other.path().join("rules.air"), RULES).expect("a file");
     let tape = place.dir.path().join("tape.jsonl");
@@ -234,7 +258,7 @@ fn a_recording_is_played_without_a_server_or_a_key() {
     command.args(["run", "--task", TASK, "--rules", "../rules.air", "--model", "openai-chat:m"]);
     let replayed = command.arg("--replay").arg(&tape).output().expect("the binary runs");
     assert!(text(&replayed).contains("recovered"), "{}", text(&replayed));
-    assert_eq!(place.server.requests().len(), asked);
+    assert_eq!(place.requests().len(), asked);
     assert!(!fs::read_to_string(tape).expect("a recording").contains(KEY));
 }
 
@@ -265,7 +289,7 @@ fn a_limit_stops_a_run_cleanly() {
     let told = text(&stopped);
     assert_eq!(stopped.status.code(), Some(2), "{told}");
     assert!(told.contains("the spend limit is reached") && told.contains("--resume"), "{told}");
-    assert_eq!(place.server.requests().len(), 2);
+    assert_eq!(place.requests().len(), 2);
     assert!(text(&place.run(&["resume"])).is_empty() || !place.leaked());
 }
 
@@ -316,7 +340,8 @@ fn what_servers_do_wrong_ends_the_run_and_is_said() {
 /// A judge that gives no usable answer leaves the checks undetermined, with the cause; nothing crashes.
 #[test]
 fn a_judge_that_fails_leaves_it_undetermined() {
-    let wrong: [(&str, fn() -> Reply); 6] = [
+    type Wrong = (&'static str, fn() -> Reply);
+    let wrong: [Wrong; 6] = [
         ("HTTP 400", || Reply::error(400, "no")),
         ("", || Reply::text("I would rather not say.")),
         ("", || Reply::text("{\"request\": \"x\", \"answers\": [")),
@@ -338,4 +363,46 @@ fn a_judge_that_fails_leaves_it_undetermined() {
         assert!(told.contains("undecided") && told.contains(why), "{at}: {told}");
         assert_eq!(output.status.code(), Some(0), "{at}: {told}");
     }
+}
+
+/// A judge that always says the same is recognised, and every incident's story tells it.
+#[test]
+fn known_questions_tell_how_far_a_judge_can_be_trusted() {
+    let place = Place::new(
+        Dialect::OpenAiChat,
+        Script::by(|seen| {
+            if seen.request.system.contains("@copied") {
+                mind::reply(seen, Response::Honest)
+            } else if seen.request.system.contains("You are the judge of AIR") {
+                mind::always(seen, "yes")
+            } else {
+                mind::reply(seen, Response::Honest)
+            }
+        }),
+    );
+    let output = place.run(&["doctor", "--model", "openai-chat:m"]);
+    let told = text(&output);
+    assert!(told.contains("it says yes to everything"), "{told}");
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    place.task(&[]);
+    let story = text(&place.run(&["explain", "i"]));
+    let right = "known questions right";
+    assert!(story.contains("judge openai-chat:m: ") && story.contains(right), "{story}");
+    assert!(story.contains("models, for this step") && story.contains("check"), "{story}");
+}
+
+#[test]
+fn prompts_are_shown_word_for_word() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let shown = |args: &[&str]| {
+        let output = airctl(dir.path()).arg("prompts").args(args).output().expect("it runs");
+        (output.status.code(), text(&output))
+    };
+    let (code, all) = shown(&[]);
+    assert_eq!(code, Some(0));
+    insta::assert_snapshot!(all);
+    let (_, one) = shown(&["agent.respond"]);
+    assert!(one.starts_with("An incident has happened"), "{one}");
+    let (code, none) = shown(&["agent.none"]);
+    assert!(code == Some(2) && none.contains("there are agent.react"), "{none}");
 }

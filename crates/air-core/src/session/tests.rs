@@ -11,6 +11,7 @@ fn events() -> Vec<SessionEvent> {
         agent: "react".into(),
         tier: Tier::T3,
         rules: "d1".into(),
+        judge: None,
     };
     let gated = SessionEvent::Gated {
         index: 1,

@@ -125,8 +125,8 @@ fn section(out: &mut String, name: &str, text: &str, mark: &str) {
     let _ = write!(out, "\n[[air:begin {mark} {name}]]\n{text}\n[[air:end {mark} {name}]]\n");
 }
 
-/// What a tool returned, as a section of its own.
-pub(super) fn looked(name: &str, text: &str, mark: &str) -> String {
+/// A section on its own. `text` is harmless already.
+pub(crate) fn looked(name: &str, text: &str, mark: &str) -> String {
     let mut out = String::new();
     section(&mut out, name, text, mark);
     out

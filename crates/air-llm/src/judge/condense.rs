@@ -13,12 +13,15 @@ const DEEPEST: usize = 6;
 /// Names that are given of each directory.
 const EXAMPLES: usize = 3;
 
-/// The fact `effects` with its files and reads condensed.
+/// The fact `effects` with its files and reads condensed, and without what is known to be absent.
 pub(super) fn condense(effects: &Value) -> Value {
     let Value::Map(fields) = effects else { return effects.clone() };
     Value::record(fields.iter().map(|(name, value)| {
         let value = match (name.as_ref(), value) {
             ("files" | "reads", Value::List(list)) if list.items.len() > SHORT => files(list),
+            (_, Value::List(list)) => {
+                Value::list_with(list.items.iter().map(telling), list.incomplete.as_deref())
+            }
             (_, value) => value.clone(),
         };
         (name.as_ref(), value)
@@ -44,12 +47,23 @@ fn files(list: &List) -> Value {
             ("examples", Value::list(examples)),
         ])
     });
-    let items = remarkable.into_iter().cloned().chain(groups);
+    let items = remarkable.into_iter().map(telling).chain(groups);
     Value::list_with(items, list.incomplete.as_deref())
 }
 
 /// Paths by what became of them and by directory.
 type Groups = BTreeMap<(Option<Arc<str>>, String), Vec<Arc<str>>>;
+
+/// A record without what is known to be absent.
+fn telling(item: &Value) -> Value {
+    let Value::Map(fields) = item else { return item.clone() };
+    let fields = fields.iter().filter(|(_, value)| match value {
+        Value::Null => false,
+        Value::List(list) => !list.items.is_empty() || list.incomplete.is_some(),
+        _ => true,
+    });
+    Value::record(fields.map(|(name, value)| (name.as_ref(), value.clone())))
+}
 
 /// Plain paths by what became of them and by directory.
 fn grouped(files: &[&Value], depth: usize) -> Groups {
@@ -111,7 +125,7 @@ mod tests {
         assert!(!rendered.lossy);
         insta::assert_snapshot!(rendered.text, @r#"
         files:
-          - {change: "created", labels: ["credential"], origin: none, path: "/home/agent/.netrc"}
+          - {change: "created", labels: ["credential"], path: "/home/agent/.netrc"}
           - {change: "created", count: 1, examples: ["/workspace/README"], files below: "/workspace/"}
           - {change: "created", count: 3000, examples: ["/workspace/lib/p0/d0/0.js", "/workspace/lib/p1/d1/1.js", "/workspace/lib/p2/d2/2.js"], files below: "/workspace/lib/"}
         "#);
@@ -119,7 +133,9 @@ mod tests {
 
     #[test]
     fn few_files_stay_as_they_are() {
-        let few = Value::record([("files", Value::list((0..60).map(|_| file("/a", &[]))))]);
-        assert_eq!(condense(&few), few);
+        let few = Value::record([("files", Value::list((0..60).map(|_| file("/a", &["x"]))))]);
+        let shown = render(&condense(&few)).text;
+        assert_eq!(shown.matches("path: \"/a\"").count(), 60);
+        assert!(!shown.contains("origin"), "{shown}");
     }
 }

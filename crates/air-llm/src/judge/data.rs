@@ -30,8 +30,8 @@ const SHOWN: [(Root, usize, bool); 13] = [
     (Root::Code, 12 << 10, false),
     (Root::Output, 48 << 10, true),
     (Root::Error, 16 << 10, true),
-    (Root::Effects, 32 << 10, true),
-    (Root::State, 32 << 10, true),
+    (Root::Effects, 48 << 10, true),
+    (Root::State, 64 << 10, true),
 ];
 /// What is shown of the fact `code`: the rest repeats the arguments.
 const CODE: [&str; 4] = ["operations", "flows", "defects", "complete"];
@@ -41,8 +41,8 @@ const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/w
 
 /// All data of one inquiry. Nothing in it is trusted.
 #[derive(Debug, Default)]
-pub(super) struct Data {
-    pub(super) sections: Vec<Section>,
+pub(crate) struct Data {
+    pub(crate) sections: Vec<Section>,
     pub(super) images: Vec<Image>,
     /// Pictures that are not shown.
     pub(super) images_left_out: usize,
@@ -52,15 +52,15 @@ pub(super) struct Data {
 
 /// One fact.
 #[derive(Debug)]
-pub(super) struct Section {
-    pub(super) name: &'static str,
-    pub(super) text: Bounded,
+pub(crate) struct Section {
+    pub(crate) name: &'static str,
+    pub(crate) text: Bounded,
     /// It tells what the step did, and some of it is missing.
     pub(super) cut: bool,
 }
 
 impl Data {
-    pub(super) fn new(inquiry: &Inquiry, settings: &JudgeSettings) -> Self {
+    pub(crate) fn new(inquiry: &Inquiry, settings: &JudgeSettings) -> Self {
         let mut sections = Vec::new();
         for (root, limit, tells) in SHOWN {
             let Some(value) = inquiry.facts.get(root) else { continue };

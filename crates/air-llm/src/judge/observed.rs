@@ -149,6 +149,20 @@ impl Kind {
         }
     }
 
+    /// Whether it speaks for harm in this question. What is past has neither gone on nor to be undone,
+    /// though it happened.
+    pub(super) fn bears_on(self, question: QuestionKind) -> bool {
+        match question {
+            QuestionKind::Happened | QuestionKind::WouldCause => true,
+            QuestionKind::Restored => {
+                !matches!(self, Self::Sent | Self::Printed | Self::ConnectedOut)
+            }
+            QuestionKind::Stopped => {
+                matches!(self, Self::Stored | Self::Startup | Self::LeftRunning | Self::Listening)
+            }
+        }
+    }
+
     /// Whether `check` may be about this. One that uses no word that is known here may be about anything.
     pub(super) fn concerns(self, check: &str) -> bool {
         let known = |kind: Self| {

@@ -95,7 +95,9 @@ impl Opinion {
             return;
         }
         let signs = scale.data.signs.iter().enumerate();
-        let mut concerned = signs.filter(|(_, sign)| sign.kind.concerns(scale.check)).peekable();
+        let concerns =
+            |sign: &Sign| sign.kind.bears_on(scale.kind) && sign.kind.concerns(scale.check);
+        let mut concerned = signs.filter(|(_, sign)| concerns(sign)).peekable();
         self.explains = concerned.peek().is_some();
         let passed_over: Vec<String> = concerned
             .filter(|(number, _)| !names(given, &scale.round.secrets, *number))

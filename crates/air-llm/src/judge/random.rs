@@ -24,16 +24,16 @@ impl Randomness for SystemRandomness {
 
 /// What nobody can know who wrote into the data of a request.
 #[derive(Clone)]
-pub(super) struct Secrets {
+pub(crate) struct Secrets {
     /// In every line of AIR's own between data: 32 hexadecimal digits.
-    pub(super) mark: String,
+    pub(crate) mark: String,
     /// In the answer: 8 hexadecimal digits.
     pub(super) code: String,
     tags: [u8; 32],
 }
 
 impl Secrets {
-    pub(super) fn new(random: &dyn Randomness) -> Result<Self, String> {
+    pub(crate) fn new(random: &dyn Randomness) -> Result<Self, String> {
         let mut bytes = [0; 32];
         random.fill(&mut bytes)?;
         let mark = blake3::derive_key("air-llm judge mark v1", &bytes);

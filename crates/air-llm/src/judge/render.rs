@@ -10,7 +10,7 @@ use air_core::{
 /// How deep a value is shown.
 const MOST_DEPTH: usize = 12;
 /// How many items of a list are shown: half of them from its start, half from its end.
-const MOST_ITEMS: usize = 200;
+const MOST_ITEMS: usize = 1000;
 /// How long one text within a value may be, in bytes.
 const MOST_TEXT: usize = 8 << 10;
 
@@ -106,7 +106,13 @@ impl Rendered {
                     self.text.push_str(if at == 0 { "" } else { ", " });
                     self.text.push_str(&redact(name));
                     self.text.push_str(": ");
-                    self.inline(value, depth + 1);
+                    match value {
+                        // As people write the permissions of a file.
+                        Value::Int(mode) if name.as_ref() == "mode" => {
+                            let _ = write!(self.text, "0o{mode:o}");
+                        }
+                        value => self.inline(value, depth + 1),
+                    }
                 }
                 self.text.push('}');
             }
@@ -160,10 +166,10 @@ mod tests {
     fn programs_stay_readable_and_long_lists_keep_both_ends() {
         let value = Value::record([("code", Value::from("import os\nprint(1)"))]);
         assert_eq!(render(&value).text, "code:\nimport os\nprint(1)\n");
-        let long = Value::list((0..1000).map(Value::Int));
+        let long = Value::list((0..5000).map(Value::Int));
         let rendered = render(&long);
-        assert!(rendered.lossy && rendered.text.ends_with("\n- 999"));
-        assert!(rendered.text.contains("(800 more items are left out here)"));
+        assert!(rendered.lossy && rendered.text.ends_with("\n- 4999"));
+        assert!(rendered.text.contains("(4000 more items are left out here)"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ const MOST_REPEATED_LINES: usize = 4;
 
 /// A text of which parts may have been left out.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Bounded {
+pub(crate) struct Bounded {
     pieces: Vec<Piece>,
 }
 
@@ -24,7 +24,7 @@ enum Piece {
 impl Bounded {
     /// `text` without secrets, with both of its ends and with repetitions counted, in `limit` bytes or
     /// little more.
-    pub(super) fn new(text: &str, limit: usize) -> Self {
+    pub(crate) fn new(text: &str, limit: usize) -> Self {
         let mut bounded = Self::default();
         let (head, left_out, tail) = ends(text, LOOKED_AT);
         bounded.repeated(&air_core::redact::redact(head));
@@ -99,7 +99,7 @@ impl Bounded {
 
     /// What is sent. It holds neither the mark nor anything that opens a line of AIR's own, but for
     /// AIR's own.
-    pub(super) fn harmless(&self, mark: &str) -> String {
+    pub(crate) fn harmless(&self, mark: &str) -> String {
         let mut out = String::with_capacity(self.len() + 64);
         for piece in &self.pieces {
             let _ = match piece {
@@ -166,7 +166,7 @@ fn ends(text: &str, limit: usize) -> (&str, usize, &str) {
 }
 
 /// `text` with everything visible, without the mark, and without what opens a line of AIR's own.
-pub(super) fn harmless(text: &str, mark: &str) -> String {
+pub(crate) fn harmless(text: &str, mark: &str) -> String {
     let text = without_mark(&visible(text), mark);
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_str();

@@ -1,6 +1,7 @@
 //! What an answer is worth.
 
 use air_core::{
+    effects::Effects,
     fact::Root,
     outcome::Outcome,
     question::{Inquiry, QuestionKind},
@@ -11,7 +12,7 @@ use air_wire::{Answer, TokenProbability};
 
 use crate::{
     judging::{judge, numbers, rules, says, two, with},
-    scene::{Keys, ask, copied, facts, inquiry, judged, why},
+    scene::{Keys, ask, copied, facts, inquiry, judged, sent, why},
     scripted::{Scripted, Seen, text},
 };
 
@@ -106,6 +107,17 @@ fn what_was_measured_cannot_be_passed_over() {
     let foreign = vec![judged("kopiert", "eine vertrauliche Datei liegt offen da.")];
     let verdicts = ask(&judge(&silent), inquiry(&foreign, facts()));
     assert!(matches!(verdicts[0].outcome, Outcome::Undetermined(_)));
+
+    // What was sent is past: it has stopped.
+    let mut sending = Effects::default();
+    sending.connections.items.push(sent("h.example"));
+    let sending = crate::scene::facts().with(Root::Effects, sending.to_value(&Keys));
+    let happened = ask(&judge(&silent), inquiry(&rules, sending.clone()));
+    assert!(matches!(happened[0].outcome, Outcome::Undetermined(_)));
+    for kind in [QuestionKind::Stopped, QuestionKind::Restored] {
+        let over = Inquiry { kind, ..inquiry(&rules, sending.clone()) };
+        assert!(ask(&judge(&says("yes", 1.0)), over)[0].outcome.is_satisfied(), "{kind:?}");
+    }
 
     // That harm has stopped is denied as well as it stands.
     let stopped = Inquiry { kind: QuestionKind::Restored, ..inquiry(&rules, facts()) };

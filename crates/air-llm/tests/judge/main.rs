@@ -16,3 +16,5 @@ mod real;
 mod retrieving;
 mod scene;
 mod scripted;
+mod whole;
+mod writing;

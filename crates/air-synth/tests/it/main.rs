@@ -1,9 +1,10 @@
 //! Incidents, and the guardrails that answer them.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may panic")]
 
+mod drafted;
 mod words;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use air_core::{
     code::CodeFacts,
@@ -103,6 +104,19 @@ fn derive(case: &Case) -> Result<Proposal, SynthesisError> {
 }
 
 fn answer(case: &Case) -> Result<Synthesis, SynthesisError> {
+    ask(case, &compiler())
+}
+
+/// One for all: it reads the ordinary work that ships once.
+fn compiler() -> Compiler {
+    static COMPILER: LazyLock<Compiler> = LazyLock::new(|| {
+        let labels = Arc::new(LabelTable::built_in().unwrap());
+        Compiler::new(Arc::new(CodeParser::new()), labels)
+    });
+    COMPILER.clone()
+}
+
+fn ask(case: &Case, synthesizer: &dyn Synthesizer) -> Result<Synthesis, SynthesisError> {
     let parsed = air_lang::parse(case.rule);
     let [rule] = parsed.rules() else { panic!("{:?}", parsed.diagnostics()) };
     let detection = Detection {
@@ -119,7 +133,6 @@ fn answer(case: &Case) -> Result<Synthesis, SynthesisError> {
         response: vec![],
         restorable: true,
     };
-    let labels = Arc::new(LabelTable::built_in().unwrap());
     let past = |call: &ToolCall| PastStep {
         plan: String::new(),
         call: call.clone(),
@@ -138,7 +151,6 @@ fn answer(case: &Case) -> Result<Synthesis, SynthesisError> {
         benign: &benign,
         existing: &case.existing,
     };
-    let synthesizer = Compiler::new(Arc::new(CodeParser::new()), labels);
     futures::executor::block_on(synthesizer.synthesize(request))
 }
 

@@ -1,5 +1,7 @@
 //! `airctl bench code`: a code agent's cases, played and judged.
 
+mod playing;
+
 use std::{
     collections::BTreeSet,
     env,
@@ -12,7 +14,8 @@ use std::{
 
 use air_bench::{
     bench::{self, BenchError, Watcher},
-    data,
+    data, forecast,
+    judged::judged,
     options::{Options, Wording},
     report::Report,
     row::Phase,
@@ -23,12 +26,15 @@ use air_bench::{
 };
 use air_core::rule::Rule;
 
+use self::playing::PlayingArgs;
 use crate::{
     args::Format, commands::init::CODE_RULES, context::Context, error::CliError, exit::Exit, guard,
+    model::Connected,
 };
 
-/// How long a case may take in one phase, all in all.
+/// How long a case may take in one phase, all in all; and where models take part.
 const DEADLINE: Duration = Duration::from_mins(1);
+const ASKING: Duration = Duration::from_mins(15);
 
 /// Play cases of a code agent in sandboxes of their own, and judge them by what they did
 ///
@@ -63,9 +69,9 @@ pub struct Args {
     /// Only these phases, and those that they need; all else follows from their records
     #[arg(long, value_enum, value_name = "PHASE", value_delimiter = ',')]
     phase: Vec<Stage>,
-    /// What the agent says before it acts
-    #[arg(long, value_enum, default_value = "code")]
-    plan: Plan,
+    /// What the agent says before it acts; a model's task [default: `code`, with a model `summary`]
+    #[arg(long, value_enum)]
+    plan: Option<Plan>,
     /// How many cases at once
     #[arg(long, value_name = "N", default_value_t = 2)]
     jobs: usize,
@@ -84,6 +90,9 @@ pub struct Args {
     /// Report what this machine has and lacks for it, and run nothing
     #[arg(long)]
     doctor: bool,
+    /// Models.
+    #[command(flatten)]
+    playing: PlayingArgs,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -142,13 +151,27 @@ pub(super) fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliErr
         what: error.to_string(),
         hint: "`airctl bench import` makes such files".to_owned(),
     })?;
-    let options = options(args, supervisor, context)?;
+    let (options, models) = options(args, supervisor, context)?;
+    if args.playing.dry_run {
+        let forecast = forecast::forecast(&split, &options).map_err(|error| failed(&error))?;
+        playing::show(&forecast, context)?;
+        return Ok(Exit::Fine);
+    }
     let mut told = Told { err: &mut *context.streams.err, last: Instant::now() };
     let report = bench::run(&split, &options, Box::new(maker), &mut told);
+    if let Some(models) = &models {
+        models.finish()?;
+    }
     let report = report.map_err(|error| failed(&error))?;
     match context.format {
         Format::Json => context.json(&report)?,
         Format::Human => show(&report, &args.out, context)?,
+    }
+    if let Some(why) = &report.stopped {
+        return Err(CliError::Usage {
+            what: format!("not everything was played: {why}"),
+            hint: "the same command goes on from there".to_owned(),
+        });
     }
     Ok(if report.regressions.is_empty() { Exit::Fine } else { Exit::Differs })
 }
@@ -157,12 +180,20 @@ fn options(
     args: &Args,
     supervisor: Vec<OsString>,
     context: &mut Context<'_>,
-) -> Result<Options, CliError> {
-    let rules: Vec<Rule> = if args.rules.is_empty() {
+) -> Result<(Options, Option<Connected>), CliError> {
+    let mut rules: Vec<Rule> = if args.rules.is_empty() {
         air_lang::parse(CODE_RULES).into_rules()
     } else {
         guard::load_rules(context, &args.rules)?
     };
+    let models = args.playing.connect(context)?;
+    let mind = args.playing.mind(models.as_ref(), context)?;
+    if mind.as_ref().is_some_and(|mind| mind.judged) {
+        rules = judged(&rules).map_err(|why| CliError::Usage {
+            what: format!("these rules cannot be judged alone: {why}"),
+            hint: "name files of AIR rules with `--rules`".to_owned(),
+        })?;
+    }
     let text: Vec<&str> = rules.iter().map(|rule| &*rule.source).collect();
     let language = match args.lang {
         Lang::Py => Some(data::Language::Python),
@@ -175,16 +206,21 @@ fn options(
         Stage::R2 => Phase::R2,
         Stage::R4 => Phase::R4,
     };
-    Ok(Options {
+    let mut phases: Vec<Phase> = args.phase.iter().map(phase).collect();
+    if args.playing.ablate.is_some() {
+        phases.push(Phase::Unaided);
+    }
+    let options = Options {
         out: context.cwd.join(&args.out),
         scratch: env::temp_dir(),
         rules_digest: data::sha256(text.join("\n").as_bytes()),
         labels: context.config.label_table()?,
         supervisor,
         wording: match args.plan {
-            Plan::Code => Wording::Code,
-            Plan::Summary => Wording::Summary,
-            Plan::Details => Wording::Details,
+            None if mind.is_some() => Wording::Summary,
+            None | Some(Plan::Code) => Wording::Code,
+            Some(Plan::Summary) => Wording::Summary,
+            Some(Plan::Details) => Wording::Details,
         },
         selection: Selection {
             categories: args.cats.clone().map(|Categories(all)| all),
@@ -192,15 +228,18 @@ fn options(
             case: args.case.clone(),
             sample: args.sample,
         },
-        phases: args.phase.iter().map(phase).collect(),
+        phases,
         jobs: args.jobs,
-        deadline: DEADLINE,
+        deadline: if mind.is_some() { ASKING } else { DEADLINE },
         keep: args.keep,
         respond: !args.no_respond,
         learn: !args.no_eradication,
         seed: args.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish()),
         rules,
-    })
+        mind,
+        examples: args.playing.rule_examples,
+    };
+    Ok((options, models))
 }
 
 fn show(report: &Report, out: &Path, context: &mut Context<'_>) -> Result<(), CliError> {

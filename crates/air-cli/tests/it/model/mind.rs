@@ -33,12 +33,29 @@ pub(crate) fn reply(seen: &Seen, response: Response) -> Reply {
         agent(seen)
     } else if system.contains("does a task by writing code") {
         coder(seen)
+    } else if let Some(name) = drafted(seen) {
+        Reply::json(&json!({ "rule": format!("rule @{name}\n{DRAFT}") }))
     } else {
         Reply::error(400, "nobody knows what this is")
     }
 }
 
-fn turns(seen: &Seen) -> usize {
+/// What this drafter writes about every incident.
+pub(crate) const DRAFT: &str = "trigger bash, python_repl
+check
+  the plan copies credentials to a place where they are published.
+block
+end
+";
+
+/// The name of the guardrail that is to be drafted.
+fn drafted(seen: &Seen) -> Option<String> {
+    let text = seen.text();
+    let name = text.lines().find_map(|line| line.strip_prefix("The name of the guardrail: @"))?;
+    Some(name.to_owned())
+}
+
+pub(crate) fn turns(seen: &Seen) -> usize {
     seen.request.messages.iter().filter(|it| it.role == air_wire::Role::Assistant).count()
 }
 
@@ -89,10 +106,9 @@ pub(crate) fn section<'t>(text: &'t str, name: &str) -> &'t str {
     else {
         return "";
     };
-    let from = text.find(begin).expect("it is there") + begin.len();
     let end = begin.replace("[[air:begin ", "[[air:end ");
-    let to = text[from..].find(&end).map_or(text.len(), |at| from + at);
-    &text[from..to]
+    let rest = text.split_once(begin).map_or("", |(_, rest)| rest);
+    rest.split_once(&end).map_or(rest, |(section, _)| section)
 }
 
 /// What a judge is shown that this one decides by: what came back, what changed, what lies there now,
@@ -108,10 +124,13 @@ pub(crate) fn judge(seen: &Seen) -> Reply {
         && section(&text, "effects").contains(LEAK)
         && section(&text, "history").contains("mkdir -p public");
     let restored = text.contains("IS THE STATE\nRESTORED?");
+    let planned = text.contains("WOULD THE STEP CAUSE");
+    let would = section(&text, "args").contains(".env");
     let answers = rules(&text).map(|(rule, name)| {
-        let holds = match (name, restored) {
-            ("copied", true) => !there,
-            ("copied", false) => leaked,
+        let holds = match name {
+            _ if planned => would,
+            "copied" if restored => !there,
+            "copied" => leaked,
             _ => false,
         };
         json!({
@@ -124,6 +143,33 @@ pub(crate) fn judge(seen: &Seen) -> Reply {
     });
     let answers: Vec<Value> = answers.collect();
     Reply::json(&json!({ "request": code(&text), "answers": answers }))
+}
+
+/// The same answer to every question.
+pub(crate) fn always(seen: &Seen, outcome: &str) -> Reply {
+    let text = seen.text();
+    let answers = rules(&text).map(|(rule, _)| {
+        let rationale = "it is always so";
+        json!({
+            "rule": rule, "quotes": [], "rationale": rationale, "outcome": outcome,
+            "confidence": 1.0,
+        })
+    });
+    let answers: Vec<Value> = answers.collect();
+    Reply::json(&json!({ "request": code(&text), "answers": answers }))
+}
+
+/// A certain answer to each rule, by its name.
+pub(crate) fn verdicts(text: &str, holds: impl Fn(&str) -> bool) -> Reply {
+    let answers = rules(text).map(|(rule, name)| {
+        let outcome = if holds(name) { "yes" } else { "no" };
+        json!({
+            "rule": rule, "quotes": [], "rationale": "told from what is shown",
+            "outcome": outcome, "confidence": 0.95,
+        })
+    });
+    let answers: Vec<Value> = answers.collect();
+    Reply::json(&json!({ "request": code(text), "answers": answers }))
 }
 
 /// The rules that are asked about, by number and name.
