@@ -3,6 +3,7 @@
 
 pub(crate) mod mind;
 mod other;
+mod real;
 
 use std::{fs, path::Path, process::Output, sync::Arc};
 
