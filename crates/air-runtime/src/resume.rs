@@ -6,7 +6,7 @@ use air_core::{
     guardrail::{Guardrail, Mode, Provenance},
     id::{IncidentId, SessionId},
     incident::{Classification, Incident, Input, Phase},
-    port::{Event, Stream},
+    port::{Event, Publication, Stream},
     session::{self, SessionEvent, Status},
     step::{CompletedStep, ProposedStep},
 };
@@ -31,6 +31,8 @@ pub struct Attention {
     pub incident: Option<Incident>,
     /// Rules that could not be decided on the examined steps.
     pub undetermined: Vec<air_core::evaluation::FindingRecord>,
+    /// What became of its changes, where it was ended and they were handed over.
+    pub publication: Option<Publication>,
 }
 
 /// What a person decides about an escalated incident.
@@ -128,6 +130,7 @@ impl Session {
             examined: Vec::new(),
             incident: None,
             undetermined: Vec::new(),
+            publication: None,
         };
         for index in self.machine.open_steps().keys().copied().collect::<Vec<_>>() {
             if *self.machine.status() != Status::Monitoring {

@@ -244,16 +244,19 @@ impl Air {
         if !failed.is_empty() {
             return Err(AirError::NotResumed(failed));
         }
-        all.retain(|attention| attention.incident.is_some() || !attention.examined.is_empty());
+        all.retain(|attention| {
+            let changed = attention.publication.as_ref().is_some_and(|it| it.changed > 0);
+            attention.incident.is_some() || !attention.examined.is_empty() || changed
+        });
         Ok(all)
     }
 
     async fn resume_one(&self, id: &SessionId) -> Result<Attention, AirError> {
         let mut session = self.reopen(id).await?;
         let attention = session.resume().await?;
-        // A scripted agent does not come back: its task is over.
+        // Nobody goes on with it here: its task is over.
         session.end().await?;
-        Ok(attention)
+        Ok(Attention { publication: session.publication().cloned(), ..attention })
     }
 
     /// Carries out what a person decided about an escalated incident.

@@ -16,7 +16,7 @@ use crate::{
     exit::Exit,
     guard::{self, Target},
     model::{self, ModelArgs},
-    tell::state_name,
+    tell::{plain, state_name},
 };
 
 /// Examine what an ended process left open, or decide about an incident that waits for a person
@@ -70,6 +70,12 @@ struct Item {
     incident: Option<String>,
     state: Option<String>,
     undetermined: Vec<String>,
+    /// Paths of the workspace that its changes were handed over to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    published: Option<u64>,
+    /// Paths that were left as somebody else changed them, and where the agent's version is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    held_back: Vec<String>,
 }
 
 /// Takes up, dismisses or gives up. An incident that is not closed afterwards is a finding.
@@ -107,12 +113,15 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         None => block_on(air.resume())?
             .iter()
             .map(|attention| {
-                item(
+                let item = item(
                     attention.session.as_str(),
                     &attention.examined,
                     attention.incident.as_ref(),
                     &attention.undetermined,
-                )
+                );
+                let publication = attention.publication.clone().unwrap_or_default();
+                let published = attention.publication.as_ref().map(|it| it.changed);
+                Item { published, held_back: publication.held_back, ..item }
             })
             .collect(),
     };
@@ -163,6 +172,8 @@ fn item(
         incident: incident.map(|incident| incident.id().to_string()),
         state: incident.map(|incident| state_name(incident.state())),
         undetermined: undetermined.iter().map(|found| format!("@{}", found.rule)).collect(),
+        published: None,
+        held_back: Vec::new(),
     }
 }
 
@@ -204,6 +215,18 @@ fn write(items: &[Item], context: &mut Context<'_>) -> Result<(), CliError> {
         match (&item.incident, &item.state) {
             (Some(id), Some(state)) => writeln!(out, "incident {id}: {state}")?,
             _ => writeln!(out, "session {}: no incident", item.session)?,
+        }
+        if let Some(changed) = item.published.filter(|changed| *changed > 0) {
+            let paths = if changed == 1 { "1 path".to_owned() } else { format!("{changed} paths") };
+            let session = &item.session;
+            writeln!(
+                out,
+                "session {session}: published {paths} in the workspace; `airctl undo --session \
+                 {session}` takes that back"
+            )?;
+        }
+        for path in &item.held_back {
+            writeln!(out, "session {}: held back {}", item.session, plain(path))?;
         }
     }
     Ok(())

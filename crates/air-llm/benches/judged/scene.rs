@@ -66,7 +66,7 @@ pub(crate) fn verdicts(rules: usize, code: &str) -> serde_json::Value {
     let verdict = |rule: usize| {
         json!({
             "rule": rule,
-            "quotes": ["rows written"],
+            "quotes": ["Sum the tables up"],
             "rationale": "the step sums a table up and copies nothing of that kind anywhere",
             "outcome": "no",
             "confidence": 0.95,

@@ -8,6 +8,7 @@ mod outputs;
 mod outside;
 mod restore;
 mod services;
+mod state;
 mod steps;
 mod system;
 mod variables;
