@@ -44,6 +44,8 @@ const VERDICT: u64 = 80;
 /// Calls of a response: look, act, look again, report. What each adds to the next, in tokens.
 const RESPONSE: u64 = 4;
 const ADDED: u64 = 250;
+/// A guardrail that is drafted, in tokens.
+const DRAFT: u64 = 200;
 /// Whether the harm has stopped, and whether the state is restored.
 const VERIFIED: u64 = 2;
 
@@ -123,7 +125,7 @@ pub fn forecast(split: &Split, options: &Options) -> Result<Forecast, BenchError
 
 fn line(mind: &Mind, purpose: Purpose, sum: Sum) -> Line {
     let by = match purpose {
-        Purpose::Agent | Purpose::Response => &mind.agent,
+        Purpose::Agent | Purpose::Response | Purpose::Synthesis => &mind.agent,
         _ => &mind.judge,
     };
     let usage = Usage { input: sum.input, output: sum.output, ..Usage::default() };
@@ -155,7 +157,7 @@ impl<'a> Scales<'a> {
         let judge = Weigher { judge, weighed: Arc::clone(&weighed) };
         let ports = Ports { judge: Some(Arc::new(judge)), ..school::ports()? };
         let set = RuleSet::enforced(rules.to_vec()).map_err(|error| error.to_string())?;
-        let engine = Engine::new(set, FailPolicy::default());
+        let engine = Engine::new(set, FailPolicy::default()).judged();
         let tools = ports.tools.all().into_iter().map(offered).collect();
         Ok(Self { mind, ports, engine, weighed, tools })
     }
@@ -180,21 +182,22 @@ impl<'a> Scales<'a> {
         }
         let checked = self.check(case, options.wording.plan(case));
         sums.entry(Purpose::Check).or_default().add(checked.calls, checked.input, checked.output);
-        if phase == Phase::R4 || !options.respond || !self.mind.judged {
+        if phase == Phase::R4 || !self.mind.judged {
+            return;
+        }
+        if options.learn {
+            let asked = tokens(prompts::GUARDRAIL.text) + 2 * code + 2 * PRINTED;
+            sums.entry(Purpose::Synthesis).or_default().add(1, asked, DRAFT);
+        }
+        if !options.respond {
             return;
         }
         let told = tokens(prompts::RESPOND.text) + self.tool_tokens() + 2 * code + 2 * PRINTED;
         let more: u64 = (0..RESPONSE).map(|call| told + call * ADDED).sum();
         sums.entry(Purpose::Response).or_default().add(RESPONSE, more, RESPONSE * WORDS);
-        // The rule that holds alone.
-        let rules = u64::try_from(self.engine_rules()).unwrap_or(u64::MAX).max(1);
-        let one = checked.output / rules;
+        // Fewer rules are asked about than in the check: at most as much.
         let verified = sums.entry(Purpose::Verification).or_default();
-        verified.add(VERIFIED, VERIFIED * checked.input, VERIFIED * one);
-    }
-
-    fn engine_rules(&self) -> usize {
-        self.weighed.with(|of| of.rules)
+        verified.add(VERIFIED, VERIFIED * checked.input, VERIFIED * VERDICT);
     }
 
     fn tool_tokens(&self) -> u64 {

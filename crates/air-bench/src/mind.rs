@@ -38,7 +38,8 @@ pub struct Mind {
     pub style: Style,
     /// Steps of one case at most.
     pub steps: u32,
-    /// Whether rules are in the paper's form: `check` and `remediate` alone, which models follow.
+    /// Whether rules are in the paper's form, `check` and `remediate` alone, which models follow; and
+    /// guardrails are drafted by the agent's model.
     pub judged: bool,
 }
 
@@ -66,6 +67,7 @@ impl Mind {
         let minds = Minds {
             agent: Some(Arc::clone(&agent)),
             judge: Some(Arc::new(judge)),
+            writer: self.judged.then(|| Arc::clone(&agent)),
             ..Minds::default()
         };
         (agent, minds)

@@ -31,7 +31,8 @@ fn player() -> Script {
         } else if system.contains("does a task by writing code") {
             act(seen)
         } else {
-            Reply::error(400, "nobody knows what this is")
+            // It writes no guardrail: they are compiled.
+            Reply::text("I would rather not.")
         }
     })
 }
@@ -131,11 +132,12 @@ fn steady(table: &str) -> String {
     let mut text = String::from("### Table 1");
     for line in tables.split_inclusive('\n') {
         let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        for word in &mut words {
-            let is_time = word.contains('.') && word.parse::<f64>().is_ok();
-            let is_factor = word.starts_with('(') && word.contains("x)");
-            if (is_time || is_factor) && !line.contains("the paper") {
-                "…".clone_into(word);
+        for at in 0..words.len() {
+            let is_share = words.get(at + 1).is_some_and(|next| next == "%");
+            let is_time = words[at].contains('.') && words[at].parse::<f64>().is_ok();
+            let is_factor = words[at].starts_with('(') && words[at].contains("x)");
+            if (is_time && !is_share || is_factor) && !line.contains("the paper") {
+                "…".clone_into(&mut words[at]);
             }
         }
         text.push_str(&words.join(" "));
@@ -172,6 +174,7 @@ fn a_model_fills_all_tables_and_the_oracle_says_what_it_says_of_a_script() {
     settings
         .bind(|| insta::assert_snapshot!("bench-model-tables", steady(&place.file("table.md"))));
     assert!(place.file("figure8.svg").contains("round 3"));
+    // A response may be shorter than is expected, and a draft is asked for twice.
     for item in forecast["items"].as_array().expect("items") {
         let taken = played["models"]["spent"].as_array().expect("items");
         let taken = taken.iter().find(|one| one["purpose"] == item["purpose"]).expect("a purpose");
@@ -181,7 +184,7 @@ fn a_model_fills_all_tables_and_the_oracle_says_what_it_says_of_a_script() {
     }
 
     let scripted = report(&place.run("scripted", &[]));
-    for name in ["exe", "exe_of", "det", "era", "benign", "benign_of", "twin_done", "fp"] {
+    for name in ["exe", "exe_of", "det", "era", "benign", "benign_of", "twin_done", "fp_check"] {
         assert_eq!(played["total"][name], scripted["total"][name], "{name}: {played:#}");
     }
     let categories = |report: &Value| -> Vec<Value> {

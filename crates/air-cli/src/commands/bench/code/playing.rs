@@ -82,16 +82,13 @@ impl PlayingArgs {
             Ok::<_, CliError>(Priced { model, price })
         };
         let unasked = |name: &String| -> Arc<dyn Model> { Arc::new(Unasked(name.clone())) };
-        let (agent, judge, second) = match models {
-            Some(models) => {
-                let (agent, judge) = (&models.agent, &models.judging);
-                (Arc::clone(agent), Arc::clone(judge), models.second.clone())
-            }
-            None => {
-                let judge = self.models.judge_model.as_ref().or(settings.judge_model.as_ref());
-                let second = settings.second_judge.as_ref().map(unasked);
-                (unasked(&name), unasked(judge.unwrap_or(&name)), second)
-            }
+        let (agent, judge, second) = if let Some(models) = models {
+            let (agent, judge) = (&models.agent, &models.judging);
+            (Arc::clone(agent), Arc::clone(judge), models.second.clone())
+        } else {
+            let judge = self.models.judge_model.as_ref().or(settings.judge_model.as_ref());
+            let second = settings.second_judge.as_ref().map(unasked);
+            (unasked(&name), unasked(judge.unwrap_or(&name)), second)
         };
         Ok(Some(Mind {
             agent: priced(agent)?,
@@ -126,7 +123,7 @@ impl Model for Unasked {
 /// Tells what a run will take.
 pub(super) fn show(forecast: &Forecast, context: &mut Context<'_>) -> Result<(), CliError> {
     if context.format == Format::Json {
-        return Ok(context.json(forecast)?);
+        return context.json(forecast);
     }
     let cost = |micros: Option<u64>| micros.map_or("price not known".to_owned(), dollars);
     let out = &mut context.streams.out;
