@@ -38,6 +38,7 @@ impl Drop for Server {
 }
 
 impl Server {
+    #[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
     fn start(script: &Path) -> Option<Self> {
         let beside =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/tools/fake_llm.py");
