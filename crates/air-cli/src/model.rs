@@ -123,14 +123,19 @@ pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connect
     });
     let judged_by = args.judge_model.as_ref().or(settings.judge_model.as_ref());
     let seconded_by = settings.second_judge.as_ref();
-    let base = args.base_url.as_ref().or(settings.base_url.as_ref());
+    // An address is that of one provider: no other provider's key is sent there.
+    let provider = |name: &str| {
+        let prefix = name.split(':').next().unwrap_or_default();
+        prefix.split('-').next().unwrap_or_default().to_owned()
+    };
+    let own = settings.model.as_deref().is_none_or(|own| provider(own) == provider(&name));
+    let base = args.base_url.as_ref().or(settings.base_url.as_ref().filter(|_| own));
     let source = match &args.replay {
         Some(file) => replayed(file, context)?,
         None => asked(args, &ledger, context)?,
     };
     let agent = source.open(&name, base.map(String::as_str), &ledger)?;
     // Another model of the same provider is asked at the same place.
-    let provider = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
     let beside = |other: &String| {
         let same = provider(other) == provider(&name);
         source.open(other, base.filter(|_| same).map(String::as_str), &ledger)

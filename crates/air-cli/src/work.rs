@@ -174,8 +174,9 @@ fn again(
     word: Option<&str>,
     context: &mut Context<'_>,
 ) -> Result<Option<Begun>, CliError> {
-    let (mut minutes, mut conversation) = air.minutes_again(id)?;
+    // First, so that no other process is at work on the session any more.
     let (mut host, attention) = block_on(air.host_again(id, Arc::new(Nobody)))?;
+    let (mut minutes, mut conversation) = air.minutes_again(id)?;
     if let Some(incident) = attention.incident {
         let mut teller = Teller::new(context, air);
         teller.session(&host)?;

@@ -233,6 +233,14 @@ impl<P: Point> Evaluation<P> {
         }
     }
 
+    /// Whether a rule in force holds already, whatever else is answered.
+    pub fn is_hit(&self) -> bool {
+        self.concerned.items.iter().any(|item| {
+            let holds = item.verdict.as_ref().is_some_and(|it| it.outcome.is_satisfied());
+            holds && item.mode == Mode::Enforce
+        })
+    }
+
     /// A judge's answer to the question of that number.
     pub fn answer(&mut self, at: usize, verdict: Verdict) {
         if let Some(item) = self.concerned.items.get_mut(at) {

@@ -17,7 +17,7 @@ use air_core::{
     fact::Facts,
     id::{CheckpointId, RuleName},
     incident::Incident,
-    outcome::Verdict,
+    outcome::{Outcome, Verdict},
     port::Durability,
     question::QuestionKind,
     session::SessionEvent,
@@ -106,6 +106,14 @@ impl Session {
                         scene.supply(&mut facts, roots, Some(&effects)).await;
                     }
                     Advance::Decided(decided) => break decided,
+                    // What a condition has proved waits for nobody.
+                    Advance::Ask(questions) if evaluation.is_hit() => {
+                        let why = "not asked: another rule holds already";
+                        for (at, _) in questions {
+                            let outcome = Outcome::undetermined(why);
+                            evaluation.answer(at, Verdict::by_condition(outcome, ""));
+                        }
+                    }
                     Advance::Ask(questions) => {
                         let (at, rules): (Vec<_>, Vec<_>) = questions.into_iter().unzip();
                         let kind = QuestionKind::Happened;

@@ -326,6 +326,33 @@ fn a_deferred_verdict_stops_the_next_call() {
 }
 
 #[test]
+fn what_a_condition_has_proved_waits_for_no_judge() {
+    const BOTH: &str = "
+rule @proved
+trigger write
+decide effects.files.exists(f, f.path.contains(\"public\"))
+check
+  something was published.
+respond
+  rollback
+remediate
+  take it back.
+end
+";
+    let mut play = deferred();
+    let rules = format!("{PAPER}\n{BOTH}");
+    play.stage = Stage::new(&rules, ScriptedWorkspace::default()).expect("rules");
+    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
+    let mut session = play.open(|ports| {
+        ports.judge = Some(judge.clone());
+        ports.background = Some(Arc::new(Aside::default()));
+    });
+    let reply = play.call(&mut session, "write", COPY).expect("runs");
+    assert!(matches!(reply, ReviewReply::Incident(..)), "{reply:?}");
+    assert_eq!(judge.asked(), 0);
+}
+
+#[test]
 fn a_deferred_verdict_comes_at_the_latest_at_the_end() {
     let play = deferred();
     let aside = Arc::new(Aside::default());
