@@ -73,7 +73,13 @@ pub(crate) async fn perform(
     record(ports, incident, Input::Reported { summary, confidence }).await?;
     let least = context.models.least_confidence;
     Ok(if confidence < least {
-        let why = format!("the agent reports a confidence of {confidence:.2}, below {least:.2}");
+        let mut why =
+            format!("the agent reports a confidence of {confidence:.2}, below {least:.2}");
+        if *fallback {
+            // A person looks at it; until then nothing of it is left in place.
+            let back = put_back(ports, case, incident).await.unwrap_or_else(|why| why);
+            why = format!("{why}; {back}");
+        }
         Input::PortFailed(why)
     } else {
         let calls = if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
