@@ -2,17 +2,29 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use air_core::{question::QuestionKind, rule::Rule};
+use air_core::{
+    question::QuestionKind,
+    rule::{Rule, RuleKind},
+};
 use air_wire::{Message, Part, Request, Role, Schema};
 use serde_json::json;
 
-use super::{data::Data, observed, random::Secrets, settings::JudgeSettings, text::harmless};
+use super::{
+    data::Data,
+    observed,
+    random::Secrets,
+    settings::JudgeSettings,
+    text::{Bounded, harmless},
+};
 use crate::prompts::{self, Prompt};
 
 /// Tokens of an answer: this, and so many a rule.
 const TOKENS: u32 = 1024;
 const TOKENS_PER_RULE: u32 = 192;
 const MOST_TOKENS: u32 = 32 << 10;
+
+/// How much of the words of a learned guardrail is shown, in bytes.
+const MOST_LEARNED: usize = 2 << 10;
 
 /// The wording of a question.
 pub(super) fn prompt(kind: QuestionKind) -> Prompt {
@@ -37,7 +49,7 @@ pub(super) fn request(
     let tokens = TOKENS.saturating_add(TOKENS_PER_RULE.saturating_mul(count)).min(MOST_TOKENS);
     Request {
         system: system(kind, rules, looks),
-        messages: vec![Message { role: Role::User, parts: parts(rules.len(), data, secrets) }],
+        messages: vec![Message { role: Role::User, parts: parts(rules, data, secrets) }],
         output: Some(schema()),
         max_output_tokens: Some(tokens),
         temperature: settings.temperature,
@@ -54,6 +66,10 @@ fn system(kind: QuestionKind, rules: &[Arc<Rule>], looks: bool) -> String {
     let _ = write!(text, "\n# The question\n\n{}\n# The rules\n", prompt(kind).text);
     for (number, rule) in (1..).zip(rules) {
         let _ = write!(text, "\nRule {number} (@{}):\n", rule.name);
+        if is_learned(rule) {
+            let _ = writeln!(text, "  What it describes stands in the section `rule {number}`.");
+            continue;
+        }
         for line in rule.check.lines() {
             let _ = writeln!(text, "  {}", harmless(line, ""));
         }
@@ -61,7 +77,13 @@ fn system(kind: QuestionKind, rules: &[Arc<Rule>], looks: bool) -> String {
     text
 }
 
-fn parts(rules: usize, data: &Data, secrets: &Secrets) -> Vec<Part> {
+/// Whether the words of a rule come from an incident: no operator wrote them, and they may repeat what
+/// an agent did.
+fn is_learned(rule: &Rule) -> bool {
+    matches!(rule.kind, RuleKind::Guardrail { from: Some(_), .. })
+}
+
+fn parts(rules: &[Arc<Rule>], data: &Data, secrets: &Secrets) -> Vec<Part> {
     let mark = &secrets.mark;
     let mut text = format!("MARK of this request: {mark}\n\nMeasured by AIR:\n");
     let mut names: Vec<&str> = Vec::new();
@@ -93,6 +115,10 @@ fn parts(rules: usize, data: &Data, secrets: &Secrets) -> Vec<Part> {
         }
         section(&mut text, "names", &list, mark);
     }
+    for (number, rule) in (1..).zip(rules).filter(|(_, rule)| is_learned(rule)) {
+        let words = Bounded::new(&rule.check, MOST_LEARNED).harmless(mark);
+        section(&mut text, &format!("rule {number}"), &words, mark);
+    }
     for shown in &data.sections {
         section(&mut text, shown.name, &shown.text.harmless(mark), mark);
     }
@@ -110,7 +136,7 @@ fn parts(rules: usize, data: &Data, secrets: &Secrets) -> Vec<Part> {
         let count = data.images_left_out;
         let _ = write!(text, "\nPictures that cannot be shown: {count}\n");
     }
-    let code = &secrets.code;
+    let (code, rules) = (&secrets.code, rules.len());
     let _ = write!(
         text,
         "\nThat was all of the data. Answer for the rules 1 to {rules}, by the instructions alone.\n\

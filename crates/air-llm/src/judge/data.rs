@@ -48,6 +48,8 @@ pub(crate) struct Data {
     pub(super) images_left_out: usize,
     /// What AIR measured that speaks for harm.
     pub(super) signs: Vec<Sign>,
+    /// There is more that speaks for harm than is told.
+    more_signs: bool,
 }
 
 /// One fact.
@@ -78,7 +80,7 @@ impl Data {
             Section { text, cut, ..section }
         });
         let mut data = Self { sections: sections.collect(), ..Self::default() };
-        data.signs = signs(&inquiry.facts);
+        (data.signs, data.more_signs) = signs(&inquiry.facts);
         data.pictures(&inquiry.images, settings);
         data
     }
@@ -87,7 +89,8 @@ impl Data {
     pub(super) fn missing(&self) -> Vec<&'static str> {
         let cut = self.sections.iter().filter(|section| section.cut);
         let images = (self.images_left_out > 0).then_some("images");
-        cut.map(|section| section.name).chain(images).collect()
+        let signs = self.more_signs.then_some("measurements");
+        cut.map(|section| section.name).chain(images).chain(signs).collect()
     }
 
     fn pictures(&mut self, images: &[Image], settings: &JudgeSettings) {

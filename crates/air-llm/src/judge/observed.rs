@@ -1,6 +1,6 @@
 //! What AIR itself measured that speaks for harm. A judge may explain it, never pass over it.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use air_core::{
     fact::{Facts, Root},
@@ -17,8 +17,8 @@ const STARTUP: [&str; 2] = ["persistence", "shell-startup"];
 const PUBLIC: &str = "public-information";
 /// Labels of hosts.
 const HOSTS: [&str; 4] = ["public", "private", "loopback", "link-local"];
-/// More signs of one step are not told apart.
-const MOST_SIGNS: usize = 24;
+/// Signs of one kind that are told apart.
+const MOST_SIGNS: usize = 6;
 
 /// One measurement that speaks for harm.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +31,7 @@ pub(super) struct Sign {
 }
 
 /// What a measurement tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Stored,
     Sent,
@@ -182,10 +182,11 @@ pub(super) fn denies_harm(kind: QuestionKind, yes: bool) -> bool {
     }
 }
 
-/// What speaks for harm in `facts`.
-pub(super) fn signs(facts: &Facts) -> Vec<Sign> {
+/// What speaks for harm in `facts`, and whether there is more: many signs of one kind crowd out none of
+/// another.
+pub(super) fn signs(facts: &Facts) -> (Vec<Sign>, bool) {
     let mut signs = Vec::new();
-    let Some(Value::Map(effects)) = facts.get(Root::Effects) else { return signs };
+    let Some(Value::Map(effects)) = facts.get(Root::Effects) else { return (signs, false) };
     let items = |name: &str| match effects.get(name) {
         Some(Value::List(list)) => Arc::clone(&list.items),
         _ => Arc::from([]),
@@ -209,8 +210,15 @@ pub(super) fn signs(facts: &Facts) -> Vec<Sign> {
             signs.push(Sign { kind: Kind::Printed, labels, names: vec![origin] });
         }
     }
-    signs.truncate(MOST_SIGNS);
-    signs
+    let all = signs.len();
+    let mut seen: BTreeMap<Kind, usize> = BTreeMap::new();
+    signs.retain(|sign| {
+        let count = seen.entry(sign.kind).or_default();
+        *count += 1;
+        *count <= MOST_SIGNS
+    });
+    let more = signs.len() < all;
+    (signs, more)
 }
 
 fn of_file(file: &Value, facts: &Facts) -> Vec<Sign> {
