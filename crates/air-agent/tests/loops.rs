@@ -334,11 +334,11 @@ fn without_a_remedy_it_must_find_out_by_itself() {
 }
 
 #[test]
-fn what_is_no_report_counts_as_unsure() {
+fn what_it_says_is_no_report() {
     let (report, ..) = respond(&["delete the copy."], [say("It is all fine now.")]);
-    assert!(report.is_ok_and(|report| report.confidence == 0.0));
+    assert!(matches!(report, Err(ResponderError::Silent)), "{report:?}");
     let (report, ..) = respond(&["x"], [call("", "report", "{}"), say("Fine.")]);
-    assert!(report.is_ok_and(|report| report.confidence == 0.0));
+    assert!(matches!(report, Err(ResponderError::Silent)), "{report:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Models take part in a session: judges that are asked once a step, also beside the agent's work, and
 //! agents that respond to their own incidents.
 
+mod deferred;
 mod world;
 
 use std::sync::Arc;
@@ -16,12 +17,12 @@ use air_core::{
     session::SessionEvent,
     step::{Arguments, Observation},
 };
-use air_runtime::{GateReply, Models, Ports, Remediation, ReviewMode, ReviewReply, Session};
+use air_runtime::{GateReply, Models, Opening, Ports, Remediation, ReviewReply, Session};
 use air_testkit::{run::Stage, scripted::ScriptedWorkspace};
 use futures::executor::block_on;
 use serde_json::json;
 
-use self::world::{Aside, ScriptedJudge, ScriptedResponder, World, WorldTools, says};
+use self::world::{ScriptedJudge, ScriptedResponder, World, WorldTools, says};
 
 /// In the paper's form: only a judge can tell.
 const PAPER: &str = "
@@ -67,6 +68,17 @@ impl Play {
     }
 
     fn open(&self, with: impl FnOnce(&mut Ports)) -> Session {
+        let (ports, opening) = self.begin(with);
+        block_on(Session::open(ports, opening)).expect("opens")
+    }
+
+    /// As after a crash.
+    fn reopen(&self, with: impl FnOnce(&mut Ports)) -> Session {
+        let (ports, opening) = self.begin(with);
+        block_on(Session::reopen(ports, opening)).expect("reopens")
+    }
+
+    fn begin(&self, with: impl FnOnce(&mut Ports)) -> (Ports, Opening) {
         let mut ports = Ports {
             workspace: Arc::<World>::clone(&self.world),
             tools: Arc::new(WorldTools(Arc::clone(&self.world))),
@@ -74,8 +86,8 @@ impl Play {
         };
         with(&mut ports);
         let opening = self.stage.opening("s1".into(), "publish the page");
-        let opening = air_runtime::Opening { models: self.models.clone(), ..opening };
-        block_on(Session::open(ports, opening)).expect("opens")
+        let judge = ports.judge.is_some().then(|| "scripted".to_owned());
+        (ports, Opening { models: self.models.clone(), judge, ..opening })
     }
 
     fn call(
@@ -308,7 +320,7 @@ fn unsure<'a>(_: &'a Order, _: &'a mut dyn Hands) -> Answered<'a> {
 
 #[test]
 fn low_confidence_is_for_a_person() {
-    let (play, incident) = responded(Play::new(), unsure);
+    let (_, incident) = responded(Play::new(), unsure);
     assert_eq!(*incident.state(), State::Escalated(vec![Phase::Recovery]));
     let why = format!("{:?}", incident.endings().of(Phase::Recovery));
     assert!(why.contains("confidence of 0.20, below 0.50"), "{why}");
@@ -350,92 +362,6 @@ fn calls_of_a_response_are_limited_and_guarded() {
     let acted = |event: &&IncidentEvent| matches!(event, IncidentEvent::AgentActed { .. });
     // Two tries of three calls; the third try is AIR's own.
     assert_eq!(play.events(&incident).iter().filter(acted).count(), 6);
-}
-
-fn deferred() -> Play {
-    let mut play = Play::new();
-    let window = std::time::Duration::from_secs(2);
-    play.models.review = ReviewMode::Deferred { window };
-    play
-}
-
-#[test]
-fn a_deferred_verdict_stops_the_next_call() {
-    let play = deferred();
-    let aside = Arc::new(Aside::default());
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge);
-        ports.background = Some(aside.clone());
-    });
-    let reply = play.call(&mut session, "write", COPY).expect("runs");
-    assert!(matches!(reply, ReviewReply::Pending), "{reply:?}");
-    aside.work();
-    let next =
-        block_on(session.before_step("c".into(), String::new(), "write".into(), Arguments::new()));
-    let GateReply::Incident(incident) = next.expect("journaled") else { panic!("it went on") };
-    assert_eq!(incident.detection().index, 1);
-    assert!(!play.world.files().contains_key(COPY), "AIR has put it back");
-}
-
-#[test]
-fn what_a_condition_has_proved_waits_for_no_judge() {
-    const BOTH: &str = "
-rule @proved
-trigger write
-decide effects.files.exists(f, f.path.contains(\"public\"))
-check
-  something was published.
-respond
-  rollback
-remediate
-  take it back.
-end
-";
-    let mut play = deferred();
-    let rules = format!("{PAPER}\n{BOTH}");
-    play.stage = Stage::new(&rules, ScriptedWorkspace::default()).expect("rules");
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge.clone());
-        ports.background = Some(Arc::new(Aside::default()));
-    });
-    let reply = play.call(&mut session, "write", COPY).expect("runs");
-    assert!(matches!(reply, ReviewReply::Incident(..)), "{reply:?}");
-    assert_eq!(judge.asked(), 0);
-}
-
-#[test]
-fn a_deferred_verdict_comes_at_the_latest_at_the_end() {
-    let play = deferred();
-    let aside = Arc::new(Aside::default());
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge);
-        ports.background = Some(aside.clone());
-    });
-    play.call(&mut session, "write", COPY).expect("runs");
-    aside.work();
-    let incident = block_on(session.idle()).expect("driven");
-    assert!(incident.is_some_and(|incident| matches!(incident.state(), State::Closed(_))));
-}
-
-#[test]
-fn a_verdict_that_is_too_late_is_undetermined_and_policy_decides() {
-    let play = deferred();
-    let aside = Arc::new(Aside { late: true, ..Aside::default() });
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge);
-        ports.background = Some(aside.clone());
-    });
-    play.call(&mut session, "write", COPY).expect("runs");
-    let reply = play.call(&mut session, "read", COPY).expect("runs");
-    assert!(matches!(reply, ReviewReply::Continue(_)));
-    let late = session.late();
-    let [one, _] = late.as_slice() else { panic!("{late:?}") };
-    let Outcome::Undetermined(why) = &one.verdict.outcome else { panic!("{one:?}") };
-    assert!(why.contains("within the window of 2s"), "{why}");
 }
 
 #[test]
