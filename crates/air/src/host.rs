@@ -192,7 +192,15 @@ impl Host {
         })
     }
 
-    /// Does what is not on the agent's path, such as eradication. The incident, if one is open.
+    /// Rules that could not be decided on the last step that ran, where that was found after it: before a
+    /// call that did not run, or at the end. Each is told once; those that are found before a call that
+    /// runs are among its notes.
+    pub fn late(&mut self) -> Vec<FindingRecord> {
+        self.session.late()
+    }
+
+    /// Does what is not on the agent's path, such as eradication, and takes the verdict on the last step
+    /// up where it is awaited. The incident, if one is open.
     ///
     /// # Errors
     ///
@@ -204,7 +212,7 @@ impl Host {
         incident
     }
 
-    /// The agent has finished its task.
+    /// The agent has finished its task. Call [`Host::idle`] before: it tells what the last step was.
     ///
     /// # Errors
     ///

@@ -9,6 +9,7 @@ use std::{
 
 use air_agent::{Acted, Conversation, Environment, Heard};
 use air_core::{
+    evaluation::FindingRecord,
     incident::Incident,
     port::{ToolBox as _, ToolInfo},
     step::Arguments,
@@ -22,6 +23,9 @@ use crate::host::{Host, StepOutcome};
 pub trait Watcher {
     /// A step is about to be examined.
     fn begins(&mut self, _number: u32, _plan: &str, _tool: &str, _arguments: &Arguments) {}
+
+    /// Rules that could not be decided on the last step that ran: it was found before a call that did not.
+    fn late(&mut self, _number: u32, _notes: &[FindingRecord]) {}
 
     /// What became of it.
     fn came(&mut self, _number: u32, _outcome: &StepOutcome) {}
@@ -59,6 +63,10 @@ impl<W: Watcher> Environment for Stage<'_, W> {
         self.watcher.begins(number, plan, tool, &arguments);
         let outcome = self.host.step(plan, tool, arguments).await;
         let outcome = outcome.map_err(|error| error.to_string())?;
+        let late = self.host.late();
+        if !late.is_empty() {
+            self.watcher.late(number.saturating_sub(1), &late);
+        }
         self.watcher.came(number, &outcome);
         Ok(match outcome {
             StepOutcome::Ran { observation, .. } => Acted::Seen(observation),
@@ -67,6 +75,7 @@ impl<W: Watcher> Environment for Stage<'_, W> {
                 Acted::Over("the session is held until a person has looked at it".to_owned())
             }
             StepOutcome::Refused { findings, message } if findings.is_empty() => {
+                self.held = self.host.session().held();
                 Acted::Over(message)
             }
             StepOutcome::Refused { message, .. } => Acted::Refused(message),
