@@ -149,6 +149,7 @@ pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connect
     let about_judge = format!("{}: {known}", judge.name());
     let judging = Arc::clone(&judge);
     let judge = LlmJudge::new(judge, second.clone(), settings.clone());
+    let judge = judge.with_ledger(ledger.clone());
     let tape = source.tape();
     Ok(Some(Connected {
         agent,

@@ -162,14 +162,24 @@ impl Session {
         self.conclude(Done { step, checkpoint, code, effects, facts, foretold }, decided).await
     }
 
-    /// Waits until the verdict on the last step is there to be taken up, by [`Self::idle`] or the next
-    /// call; for ever where none is awaited. It can be dropped at any time: wait for it beside whatever
+    /// Waits until the verdict on the last step is there to be taken up, by [`Self::take_up`]; for ever where none is awaited. It can be dropped at any time: wait for it beside whatever
     /// else takes time.
     pub async fn verdict(&mut self) {
         match &mut self.pending {
             Some(pending) => pending.answer.come().await,
             None => std::future::pending().await,
         }
+    }
+
+    /// Takes the verdict on the last step up, and waits for it where it is not there. The incident, if it
+    /// is one: containment and recovery are decided. What could not be decided is in
+    /// [`Session::late`], and may hold the session.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be written.
+    pub async fn take_up(&mut self) -> Result<Option<Box<Incident>>, RuntimeError> {
+        self.settle(Wait::Verdict).await
     }
 
     /// Takes the verdict up that is still awaited, if there is one. The incident, if it is one.

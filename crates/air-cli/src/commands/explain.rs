@@ -9,7 +9,7 @@ use air_core::{
     session::SessionEvent,
     step::CompletedStep,
 };
-use air_llm::dollars;
+use air_llm::{dollars, told_unread};
 use futures::executor::block_on;
 use serde::Serialize;
 
@@ -201,6 +201,7 @@ fn summed<'s>(spent: impl Iterator<Item = &'s Spending>) -> Vec<Spending> {
         match all.iter_mut().find(|sum| sum.purpose == one.purpose) {
             Some(sum) => {
                 sum.calls += one.calls;
+                sum.unread += one.unread;
                 sum.input_tokens += one.input_tokens;
                 sum.cached_tokens += one.cached_tokens;
                 sum.output_tokens += one.output_tokens;
@@ -389,12 +390,13 @@ fn write(story: &Story, context: &mut Context<'_>) -> Result<(), CliError> {
         let cost = spent.micro_usd.map_or_else(|| "price unknown".to_owned(), dollars);
         writeln!(
             out,
-            "  {:<12}  {} calls, {} tokens in ({} cached), {} out, {cost}",
+            "  {:<12}  {} calls, {} tokens in ({} cached), {} out, {cost}{}",
             spent.purpose,
             spent.calls,
             spent.input_tokens,
             spent.cached_tokens,
-            spent.output_tokens
+            spent.output_tokens,
+            told_unread(spent.unread)
         )?;
     }
     writeln!(out, "\n{bold}guardrail{bold:#}")?;

@@ -1,6 +1,6 @@
 //! What a model says, and what it takes.
 
-use air_llm::{Spent, dollars};
+use air_llm::{Spent, dollars, told_unread};
 
 use super::{Line, Teller, plain};
 use crate::error::CliError;
@@ -66,16 +66,18 @@ impl Teller<'_, '_> {
                     cached_tokens: usage.cached,
                     output_tokens: usage.output,
                     micro_usd,
+                    unread: tally.unread,
                 })?;
                 continue;
             }
             let cost = micro_usd.map_or_else(|| "price unknown".to_owned(), dollars);
             let text = format!(
-                "{purpose}: {calls} {}, {} tokens in ({} cached), {} out, {cost}",
+                "{purpose}: {calls} {}, {} tokens in ({} cached), {} out, {cost}{}",
                 if calls == 1 { "call" } else { "calls" },
                 usage.input,
                 usage.cached,
                 usage.output,
+                told_unread(tally.unread),
             );
             self.stage("model", &text)?;
         }

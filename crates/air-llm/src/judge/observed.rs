@@ -165,12 +165,20 @@ impl Kind {
 
     /// Whether `check` may be about this. One that uses no word that is known here may be about anything.
     pub(super) fn concerns(self, check: &str) -> bool {
-        let known = |kind: Self| {
-            let words = check.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
-            words.into_iter().any(|word| kind.words().iter().any(|known| word.starts_with(known)))
-        };
         let all = [Self::Stored, Self::Changed, Self::Startup, Self::LeftRunning];
-        known(self) || !all.into_iter().any(known)
+        self.is_named_in(check) || !all.into_iter().any(|kind| kind.is_named_in(check))
+    }
+
+    /// Whether this is evidence under `check`, which no judge explains away alone: what has leaked or will
+    /// run by itself, and whatever else `check` speaks of in words that are known here.
+    pub(super) fn is_evidence(self, check: &str) -> bool {
+        let grave = matches!(self, Self::Stored | Self::Sent | Self::Printed | Self::Startup);
+        grave || self.is_named_in(check)
+    }
+
+    fn is_named_in(self, check: &str) -> bool {
+        let words = check.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+        words.into_iter().any(|word| self.words().iter().any(|known| word.starts_with(known)))
     }
 }
 

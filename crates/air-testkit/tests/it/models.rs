@@ -376,6 +376,7 @@ fn what_models_take_is_journaled_with_the_step() {
                 cached_tokens: 800,
                 output_tokens: 40,
                 micro_usd: Some(12),
+                unread: 0,
             }]
         }
     }
