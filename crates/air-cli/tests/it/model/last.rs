@@ -105,10 +105,10 @@ fn an_incident_of_the_last_step_is_told_and_learned_from() {
 fn an_incident_is_responded_to_while_the_agent_plans() {
     let place = place(Script::by(|seen| {
         let plans = seen.request.system.contains("does a task by calling tools");
-        let leak = &["mkdir -p public; cp .env public/settings.txt"];
+        let leak = &["mkdir -p public && ls -a", "cp .env public/settings.txt && echo published"];
         match plans {
             // It never says what it wants to do next.
-            true if mind::turns(seen) > 0 => Reply::never(),
+            true if mind::turns(seen) > 1 => Reply::never(),
             true => agent(seen, leak),
             false => mind::reply(seen, Response::Honest),
         }
