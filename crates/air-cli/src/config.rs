@@ -1,8 +1,10 @@
 //! Settings, in layers: built-in defaults, the user's `air.toml`, the project's `air.toml`, the
-//! environment, flags. A later layer replaces what an earlier one said, key by key.
+//! environment, flags. A later layer replaces what an earlier one said, key by key. Of models, a project's
+//! file can only tighten what the user's says.
 
 mod file;
 mod models;
+mod project;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +20,7 @@ use air_facts::LabelTable;
 
 use crate::{environment::Environment, toml_file::TomlError};
 
+pub(crate) use models::provider;
 pub use models::{JudgeMode, ModelSettings, RespondBy, SynthesisBy};
 
 /// Name of a settings file.
@@ -103,13 +106,6 @@ pub enum ConfigError {
         /// Where and why.
         source: air_facts::LabelError,
     },
-    /// A file that an agent may have written says where keys are sent.
-    #[error(
-        "`{}`: `model.base_url` may stand in your own settings alone: keys are sent there; \
-         use `--base-url`, or name the file with `--config`",
-        .0.display()
-    )]
-    Untrusted(PathBuf),
     /// Nothing says where state is to be kept.
     #[error("no place for state: set `--state`, `AIR_STATE` or `HOME`")]
     NoState,
@@ -204,9 +200,10 @@ impl Config {
     /// `own`: the user named it, or it lies where no agent works.
     fn read(&mut self, path: &Path, own: bool) -> Result<(), ConfigError> {
         let text = read(path)?;
-        let layer = file::parse(&text, &path.display().to_string())?;
-        if !own && layer.says_where_keys_go() {
-            return Err(ConfigError::Untrusted(path.to_owned()));
+        let name = path.display().to_string();
+        let layer = file::parse(&text, &name)?;
+        if !own {
+            project::check(&layer, &self.models, &text, &name)?;
         }
         layer.apply(self, path.parent().unwrap_or(Path::new("/")));
         self.files.push(path.to_owned());

@@ -1,5 +1,7 @@
 //! From settings and flags to language models: names, keys, limits, recordings.
 
+mod absent;
+
 use std::{
     fmt,
     path::{Path, PathBuf},
@@ -14,11 +16,13 @@ use air_llm::{
 };
 
 use crate::{
-    config::{JudgeMode, SynthesisBy},
+    config::{JudgeMode, ModelSettings, SynthesisBy, provider},
     context::Context,
     error::CliError,
     judge_score,
 };
+
+pub use self::absent::Able;
 
 /// What a command says about models.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -121,27 +125,22 @@ pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connect
         tokens: settings.max_tokens,
         calls: args.max_calls.or(settings.max_calls),
     });
+    if settings.base_url.is_some() && settings.model.is_none() && args.base_url.is_none() {
+        return Err(CliError::Usage {
+            what: "`model.base_url` of your settings is the address of nobody".to_owned(),
+            hint: "an address is that of one provider: set `model.name` beside it".to_owned(),
+        });
+    }
     let judged_by = args.judge_model.as_ref().or(settings.judge_model.as_ref());
     let seconded_by = settings.second_judge.as_ref();
-    // An address is that of one provider: no other provider's key is sent there.
-    let provider = |name: &str| {
-        let prefix = name.split(':').next().unwrap_or_default();
-        prefix.split('-').next().unwrap_or_default().to_owned()
-    };
-    let own = settings.model.as_deref().is_none_or(|own| provider(own) == provider(&name));
-    let base = args.base_url.as_ref().or(settings.base_url.as_ref().filter(|_| own));
     let source = match &args.replay {
         Some(file) => replayed(file, context)?,
         None => asked(args, &ledger, context)?,
     };
-    let agent = source.open(&name, base.map(String::as_str), &ledger)?;
-    // Another model of the same provider is asked at the same place.
-    let beside = |other: &String| {
-        let same = provider(other) == provider(&name);
-        source.open(other, base.filter(|_| same).map(String::as_str), &ledger)
-    };
-    let judge = judged_by.map_or_else(|| Ok(Arc::clone(&agent)), &beside)?;
-    let second = seconded_by.map(&beside).transpose()?;
+    let open = |asked: &String| source.open(asked, base(asked, &name, args, settings), &ledger);
+    let agent = open(&name)?;
+    let judge = judged_by.map_or_else(|| Ok(Arc::clone(&agent)), &open)?;
+    let second = seconded_by.map(&open).transpose()?;
     let drafts = settings.synthesis_by != Some(SynthesisBy::Compiler);
     let settings = judging(context);
     let known = judge_score::known(&context.config, judge.name());
@@ -162,6 +161,20 @@ pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connect
         drafts,
         tape,
     }))
+}
+
+/// Where the model of that name is asked, if not where its provider is: no other provider's key, and
+/// nothing that is meant for another, is sent there. The flag is for the `agent`'s provider.
+fn base<'a>(
+    name: &str,
+    agent: &str,
+    args: &'a ModelArgs,
+    settings: &'a ModelSettings,
+) -> Option<&'a str> {
+    let of = |whose: &str| provider(whose) == provider(name);
+    let flag = args.base_url.as_deref().filter(|_| of(agent));
+    let own = settings.model.as_deref().is_some_and(of);
+    flag.or(settings.base_url.as_deref().filter(|_| own))
 }
 
 /// Where answers come from.
@@ -244,10 +257,8 @@ pub fn price(
     context: &Context<'_>,
 ) -> Result<Option<Price>, CliError> {
     let settings = &context.config.models;
-    let provider = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
-    let own = args.model.as_deref().is_none_or(|agent| provider(agent) == provider(name));
-    let base = args.base_url.as_ref().or(settings.base_url.as_ref()).filter(|_| own);
-    let spec = ModelSpec::parse(name, base.map(String::as_str), &variable);
+    let base = base(name, args.model.as_deref().unwrap_or(name), args, settings);
+    let spec = ModelSpec::parse(name, base, &variable);
     let spec = spec.map_err(|error| refused(&ClientError::from(error)))?;
     let mut table = Prices::shipped();
     if let Some(file) = &settings.prices {

@@ -15,7 +15,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
-    model::{self, ModelArgs},
+    model::{Able, ModelArgs},
     tell::{plain, state_name},
 };
 
@@ -84,12 +84,12 @@ struct Item {
 ///
 /// If it could not be done.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
-    let models = model::connect(&args.models, context)?;
+    let models = Able::connect(&args.models, context)?;
     let target = Target {
         workspace: args.workspace.clone(),
         rules: args.rules.clone(),
         unsandboxed: args.unsandboxed,
-        minds: models.as_ref().map(model::Connected::minds).unwrap_or_default(),
+        minds: models.minds(),
         ..Target::default()
     };
     let air = guard::open_to_resume(context, &target)?;
@@ -125,6 +125,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
             })
             .collect(),
     };
+    models.finish()?;
     let open = items.iter().any(|item| {
         !item.undetermined.is_empty()
             || item.state.as_ref().is_some_and(|state| !state.starts_with("closed"))

@@ -1,14 +1,16 @@
 //! `airctl run`: an agent under guard, scripted or on a language model.
 
+use air::{Air, Minds};
 use air_agent::Style;
 use clap::ValueEnum;
+use futures::executor::block_on;
 
 use crate::{
     context::Context,
     error::CliError,
     exit::Exit,
     guard::{self, Target},
-    model::{self, ModelArgs},
+    model::{self, Able, ModelArgs},
     play,
     script::Script,
     tell::End,
@@ -84,61 +86,58 @@ pub enum ToolSet {
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     let script = args.script.as_ref().map(|file| Script::read(&context.cwd.join(file)));
     let script = script.transpose()?;
-    let models = model::connect(&args.models, context)?;
-    let target = Target {
+    let mut target = Target {
         workspace: args.workspace.clone(),
         rules: args.rules.clone(),
         unsandboxed: args.unsandboxed,
         no_learn: args.no_learn,
         direct: args.direct,
-        minds: models.as_ref().map(model::Connected::minds).unwrap_or_default(),
+        minds: Minds::default(),
         judge_mode: args.models.judge_mode,
     };
-    let (air, end) = match (&script, &models) {
-        (Some(script), _) => {
-            let air = guard::open(context, &target)?;
-            guard::tell_faults(&air, context)?;
-            let end = play::play(&air, script, context)?;
-            (air, end)
-        }
-        (None, Some(models)) => {
-            let air = guard::open(context, &target)?;
-            guard::tell_faults(&air, context)?;
-            let style = match args.agent {
-                AgentStyle::React => Style::ReAct,
-                AgentStyle::Codeact => Style::CodeAct,
-            };
-            let task = match (&args.resume, &args.task) {
-                (Some(id), word) => {
-                    let sessions =
-                        futures::executor::block_on(air::records::sessions(air.journal()))?;
-                    let id = guard::by_prefix(sessions, |it| it.as_str(), id, "session")?;
-                    Task::Again(id, word.clone())
-                }
-                (None, Some(task)) => Task::Once(task.clone()),
-                (None, None) => Task::Asked,
-            };
-            let end = work::work(&air, models, style, &task, context);
-            models.finish()?;
-            (air, end?)
-        }
-        (None, None) => {
-            return Err(CliError::Usage {
-                what: "there is nothing to run".to_owned(),
-                hint: "name a script with `--script FILE`, or a language model with `--model \
-                       PROVIDER:NAME` and its `--task`"
-                    .to_owned(),
-            });
-        }
-    };
-    if let (Some(models), true) = (&models, script.is_some()) {
+    let end = if let Some(script) = script {
+        let models = Able::connect(&args.models, context)?;
+        target.minds = models.minds();
+        let air = guard::open(context, &target)?;
+        guard::tell_faults(&air, context)?;
+        let end = play::play(&air, &script, context)?;
         models.finish()?;
-    }
-    drop(air);
+        end
+    } else {
+        let models = model::connect(&args.models, context)?.ok_or_else(|| CliError::Usage {
+            what: "there is nothing to run".to_owned(),
+            hint: "name a script with `--script FILE`, or a language model with `--model \
+                   PROVIDER:NAME` and its `--task`"
+                .to_owned(),
+        })?;
+        target.minds = models.minds();
+        let air = guard::open(context, &target)?;
+        guard::tell_faults(&air, context)?;
+        let style = match args.agent {
+            AgentStyle::React => Style::ReAct,
+            AgentStyle::Codeact => Style::CodeAct,
+        };
+        let task = task(args, &air)?;
+        let end = work::work(&air, &models, style, &task, context);
+        models.finish()?;
+        end?
+    };
     if let End::Incident { incident, .. } = &end
         && context.format == crate::args::Format::Human
     {
         writeln!(context.streams.err, "`airctl explain {incident}` tells the story")?;
     }
     Ok(if args.exit_code && end != End::DONE { Exit::Findings } else { Exit::Fine })
+}
+
+fn task(args: &Args, air: &Air) -> Result<Task, CliError> {
+    Ok(match (&args.resume, &args.task) {
+        (Some(id), word) => {
+            let sessions = block_on(air::records::sessions(air.journal()))?;
+            let id = guard::by_prefix(sessions, |it| it.as_str(), id, "session")?;
+            Task::Again(id, word.clone())
+        }
+        (None, Some(task)) => Task::Once(task.clone()),
+        (None, None) => Task::Asked,
+    })
 }

@@ -32,13 +32,13 @@ pub(super) struct Layer {
     #[serde(default)]
     policy: Policy,
     #[serde(default)]
-    model: models::Model,
+    pub(super) model: models::Model,
     #[serde(default)]
-    judge: models::Judge,
+    pub(super) judge: models::Judge,
     #[serde(default)]
-    response: models::Response,
+    pub(super) response: models::Response,
     #[serde(default)]
-    synthesis: models::Synthesis,
+    pub(super) synthesis: models::Synthesis,
 }
 
 /// A program that runs beside the agent.
@@ -101,11 +101,6 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Layer, TomlError> {
 }
 
 impl Layer {
-    /// Whether it says where models are asked.
-    pub(super) fn says_where_keys_go(&self) -> bool {
-        self.model.base_url.is_some()
-    }
-
     /// Replaces what `config` says by what this layer says. Its paths are relative to `base`.
     pub(super) fn apply(self, config: &mut Config, base: &Path) {
         let absolute = |path: PathBuf| base.join(path);

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::file::{Amount, set};
 
 /// How long the next call waits for a deferred verdict, where nothing is said.
-const WINDOW: Duration = Duration::from_secs(2);
+pub(super) const WINDOW: Duration = Duration::from_secs(2);
 
 /// Language models, and what they may do. `None` is a default.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -92,16 +92,28 @@ pub enum SynthesisBy {
     Model,
 }
 
+impl RespondBy {
+    pub(super) fn remediation(self) -> Remediation {
+        match self {
+            Self::Air => Remediation::Air,
+            Self::Agent => Remediation::Agent,
+            Self::Alone => Remediation::Alone,
+        }
+    }
+}
+
+/// Whose model that is, by what stands before its name: an address and a key are those of one provider.
+pub(crate) fn provider(name: &str) -> String {
+    let prefix = name.split(':').next().unwrap_or_default().trim();
+    prefix.split('-').next().unwrap_or_default().to_ascii_lowercase()
+}
+
 impl ModelSettings {
     /// As a session takes them; `mode` in place of what they say.
     pub fn models(&self, mode: Option<JudgeMode>) -> Models {
         let mut models = Models::default();
         if let Some(by) = self.respond_by {
-            models.remediation = match by {
-                RespondBy::Air => Remediation::Air,
-                RespondBy::Agent => Remediation::Agent,
-                RespondBy::Alone => Remediation::Alone,
-            };
+            models.remediation = by.remediation();
         }
         if let Some(calls) = self.response_calls {
             models.max_calls = calls.get();
@@ -123,47 +135,47 @@ impl ModelSettings {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Model {
-    name: Option<String>,
+    pub(super) name: Option<String>,
     pub(super) base_url: Option<String>,
-    max_cost: Option<Dollars>,
-    max_tokens: Option<u64>,
-    max_calls: Option<u64>,
-    timeout_s: Option<Amount>,
-    concurrency: Option<Amount>,
-    prices: Option<PathBuf>,
+    pub(super) max_cost: Option<Dollars>,
+    pub(super) max_tokens: Option<u64>,
+    pub(super) max_calls: Option<u64>,
+    pub(super) timeout_s: Option<Amount>,
+    pub(super) concurrency: Option<Amount>,
+    pub(super) prices: Option<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Judge {
-    model: Option<String>,
-    second: Option<String>,
-    mode: Option<JudgeMode>,
-    window_ms: Option<Amount>,
-    threshold: Option<Share>,
-    votes: Option<Amount>,
-    log_probabilities: Option<bool>,
+    pub(super) model: Option<String>,
+    pub(super) second: Option<String>,
+    pub(super) mode: Option<JudgeMode>,
+    pub(super) window_ms: Option<Amount>,
+    pub(super) threshold: Option<Share>,
+    pub(super) votes: Option<Amount>,
+    pub(super) log_probabilities: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Response {
-    by: Option<RespondBy>,
-    max_calls: Option<Amount>,
-    timeout_s: Option<Amount>,
-    confidence: Option<Share>,
+    pub(super) by: Option<RespondBy>,
+    pub(super) max_calls: Option<Amount>,
+    pub(super) timeout_s: Option<Amount>,
+    pub(super) confidence: Option<Share>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Synthesis {
-    by: Option<SynthesisBy>,
+    pub(super) by: Option<SynthesisBy>,
 }
 
 /// A number from 0 to 1.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "f64")]
-struct Share(f64);
+pub(super) struct Share(pub(super) f64);
 
 impl TryFrom<f64> for Share {
     type Error = String;
@@ -177,13 +189,13 @@ impl TryFrom<f64> for Share {
 /// An amount of money: whole dollars, or with cents behind a point.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(untagged)]
-enum Dollars {
+pub(super) enum Dollars {
     Whole(u32),
     Exact(f64),
 }
 
 impl Dollars {
-    fn get(self) -> f64 {
+    pub(super) fn get(self) -> f64 {
         match self {
             Self::Whole(dollars) => dollars.into(),
             Self::Exact(dollars) => dollars,
@@ -193,6 +205,11 @@ impl Dollars {
 
 impl Model {
     pub(super) fn apply(self, config: &mut ModelSettings, base: &Path) {
+        // The address of another provider is none of this one.
+        let provider = |name: &Option<String>| name.as_deref().map(provider);
+        if self.name.is_some() && provider(&self.name) != provider(&config.model) {
+            config.base_url = None;
+        }
         set_some(&mut config.model, self.name);
         set_some(&mut config.base_url, self.base_url);
         set_some(&mut config.max_cost, self.max_cost.map(Dollars::get));

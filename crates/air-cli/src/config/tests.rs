@@ -88,6 +88,77 @@ fn a_file_that_cannot_be_read_is_not_passed_over() {
     assert!(matches!(error, ConfigError::Unreadable { .. }), "{error}");
 }
 
+/// What a project may not say of models: an agent may have written it.
+#[test]
+fn a_project_can_only_tighten_what_is_said_of_models() {
+    const USER: &str = "[model]\nname = 'openai:x'\nmax_calls = 9\nmax_cost = 2.5\nmax_tokens = 900\n\
+                        [judge]\nvotes = 3\nlog_probabilities = true\n[synthesis]\nby = 'compiler'\n\
+                        [response]\nby = 'air'\n";
+    let load = |user: &str, project: &str| {
+        let files = [("home/.config/air/air.toml", user), ("project/air.toml", project)];
+        World::new(&files).load(&Overrides::default())
+    };
+    for (section, user, loose) in [
+        ("model", "", "name = 'openai:x'"),
+        ("model", USER, "name = 'openai:x'"),
+        ("model", "", "base_url = 'https://elsewhere.example'"),
+        ("model", "", "prices = 'free.toml'"),
+        ("model", USER, "max_cost = 3"),
+        ("model", USER, "max_cost = nan"),
+        ("model", USER, "max_tokens = 901"),
+        ("model", USER, "max_calls = 10"),
+        ("model", "", "timeout_s = 121"),
+        ("model", "", "concurrency = 9"),
+        ("judge", "", "model = 'openai:x'"),
+        ("judge", "", "second = 'openai:x'"),
+        ("judge", "", "threshold = 0.69"),
+        ("judge", "[judge]\nthreshold = 0.9\n", "threshold = 0.8"),
+        ("judge", "", "votes = 2"),
+        ("judge", USER, "votes = 4"),
+        ("judge", "", "mode = 'deferred'"),
+        ("judge", "", "window_ms = 1"),
+        ("judge", USER, "log_probabilities = false"),
+        ("response", "", "by = 'alone'"),
+        ("response", USER, "by = 'agent'"),
+        ("response", "", "confidence = 0.4"),
+        ("response", "", "max_calls = 17"),
+        ("response", "", "timeout_s = 121"),
+        ("synthesis", USER, "by = 'model'"),
+    ] {
+        let key = loose.split(' ').next().unwrap();
+        let error = load(user, &format!("learn = true\n[{section}]\n{loose}\n")).unwrap_err();
+        let (text, shown) = (error.to_string(), format!(": `{section}.{key}` may "));
+        assert!(text.contains("air.toml:3:1: ") && text.contains(&shown), "{loose}: {text}");
+        assert!(text.contains("in a project's settings"), "{text}");
+    }
+    let tight = "[model]\nmax_cost = 2\nmax_tokens = 1\nmax_calls = 9\ntimeout_s = 1\nconcurrency = 1\n\
+                 [judge]\nthreshold = 0.8\nvotes = 1\nmode = 'inline'\nwindow_ms = 2001\n\
+                 log_probabilities = true\n[response]\nby = 'air'\nconfidence = 0.5\nmax_calls = 1\n\
+                 timeout_s = 1\n[synthesis]\nby = 'compiler'\n";
+    for user in ["", USER] {
+        let models = load(user, tight).unwrap().models;
+        assert_eq!((models.max_cost, models.threshold), (Some(2.0), Some(0.8)));
+    }
+    // The user's own file, and one that the user names, may say everything.
+    let loose = "[model]\nname = 'openai:x'\nprices = 'p'\n[judge]\nvotes = 9\nmode = 'deferred'\n";
+    assert!(load(loose, "").is_ok());
+    let world = World::new(&[("project/air.toml", loose)]);
+    let overrides = Overrides { config: Some("../air.toml".into()), ..Overrides::default() };
+    assert!(world.load(&overrides).is_ok());
+}
+
+#[test]
+fn the_address_of_another_provider_is_none_of_the_models() {
+    let user = "[model]\nname = 'openai:x'\nbase_url = 'https://gateway.example'\n";
+    for (named, kept) in [("openai-chat:y", true), ("anthropic:y", false)] {
+        let named = format!("[model]\nname = '{named}'\n");
+        let world = World::new(&[("home/.config/air/air.toml", user), ("named.toml", &named)]);
+        let named = Some(world.path("named.toml"));
+        let config = world.load(&Overrides { config: named, ..Overrides::default() }).unwrap();
+        assert_eq!(config.models.base_url.is_some(), kept);
+    }
+}
+
 #[test]
 fn without_a_home_state_must_be_named() {
     let mut world = World::new(&[]);

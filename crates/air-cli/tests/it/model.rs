@@ -1,6 +1,7 @@
 //! Agents, judges and responders on language models: real processes, a real server on loopback, and
 //! scripted minds that decide from what they are sent.
 
+mod keyless;
 mod last;
 pub(crate) mod mind;
 mod other;
@@ -218,8 +219,8 @@ fn an_agent_that_lies_is_caught() {
     assert!(!place.leaked());
     // Alone, it leaves the incident to a person.
     let place = Place::new(Dialect::OpenAiChat, all(Response::Lies));
-    fs::write(place.ws().join("air.toml"), "[response]\nby = \"alone\"\n").expect("a file");
-    let told = text(&place.task(&[]));
+    fs::write(place.dir.path().join("air.toml"), "[response]\nby = \"alone\"\n").expect("a file");
+    let told = text(&place.task(&["--config", "../air.toml"]));
     assert!(told.contains("escalated") && told.contains("recovery"), "{told}");
 }
 
@@ -324,7 +325,12 @@ fn what_is_wrong_with_a_model_is_said_with_a_way_out() {
     insta::assert_snapshot!(lines.join("\n"));
     let stolen = "[model]\nname = \"openai:x\"\nbase_url = \"https://elsewhere.example\"\n";
     fs::write(dir.path().join("ws/air.toml"), stolen).expect("a file");
-    assert!(ask(&[], &[]).contains("may stand in your own settings alone"));
+    let refused = ask(&[], &[]);
+    assert!(
+        refused.contains("air.toml:3:1: `model.base_url` may not stand in a project's"),
+        "{refused}"
+    );
+    assert!(refused.contains("data and keys would be sent there; pass `--base-url`"), "{refused}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ const DEFERRED: &str = "[judge]\nmode = \"deferred\"\n";
 fn place(script: Script) -> Place {
     let place = Place::new(Dialect::OpenAiChat, script);
     fs::write(place.dir.path().join("script.toml"), LEAKS).expect("a file");
-    fs::write(place.dir.path().join("air.toml"), DEFERRED).expect("a file");
+    fs::write(place.dir.path().join("deferred.toml"), DEFERRED).expect("a file");
     place
 }
 
@@ -209,7 +209,7 @@ fn a_resumed_session_tells_what_is_undecided() {
     run.kill().expect("it is killed");
     run.wait().expect("it ends");
     gone.store(true, Ordering::SeqCst);
-    let resume = ["--config", "../air.toml", "resume", "--rules", "../rules.air"];
+    let resume = ["--config", "../deferred.toml", "resume", "--rules", "../rules.air"];
     let output = place.run(&resume);
     let told = text(&output);
     assert!(told.contains("@copied could not be decided"), "{told}");
