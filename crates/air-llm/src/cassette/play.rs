@@ -139,7 +139,7 @@ impl Replay {
         let entry =
             self.cassette.next(canonical::request(call)).map_err(ModelError::NotRecorded)?;
         if let Some(admission) = &mut admission {
-            admission.sent();
+            admission.send()?;
             admission.refused();
         }
         let damaged =
