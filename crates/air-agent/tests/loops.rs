@@ -400,12 +400,74 @@ fn without_a_remedy_it_must_find_out_by_itself() {
     assert!(text.contains("find out by yourself") && !text.contains("Do this"), "{text}");
 }
 
+/// Something happens while the model plans.
+struct Busy {
+    news: VecDeque<Option<&'static str>>,
+}
+
+impl Environment for Busy {
+    fn tools(&self) -> Vec<ToolInfo> {
+        Vec::new()
+    }
+
+    async fn act(&mut self, _: &str, _: &str, _: Arguments) -> Result<Acted, String> {
+        Err("nothing is to be done".to_owned())
+    }
+
+    async fn news(&mut self) {
+        if self.news.is_empty() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    async fn take_up(&mut self) -> Result<Option<String>, String> {
+        Ok(self.news.pop_front().flatten().map(str::to_owned))
+    }
+}
+
+/// Answers when it has been polled a few times.
+#[derive(Debug)]
+struct Slow;
+
+impl Model for Slow {
+    fn name(&self) -> &'static str {
+        "slow:1"
+    }
+
+    fn answer(&self, _: Call) -> BoxFuture<'static, Result<Answer, ModelError>> {
+        Box::pin(async {
+            for _ in 0..3 {
+                futures::pending!();
+            }
+            Ok(say("done"))
+        })
+    }
+}
+
 #[test]
-fn what_is_no_report_counts_as_unsure() {
+fn what_happens_while_a_model_plans_is_taken_up_at_once() {
+    let work = |news: &[Option<&'static str>]| {
+        let mut environment = Busy { news: news.iter().copied().collect() };
+        let agent = Agent::new(Arc::new(Slow), Style::ReAct);
+        let mut conversation = Conversation::begin("publish the page");
+        let mut working = Box::pin(agent.work(&mut conversation, &mut environment));
+        block_on(std::future::poll_fn(|context| {
+            context.waker().wake_by_ref();
+            working.as_mut().poll(context)
+        }))
+        .expect("works")
+    };
+    assert_eq!(work(&[]), Ended::Answered("done".into()));
+    assert_eq!(work(&[None, None]), Ended::Answered("done".into()), "it is asked once");
+    assert_eq!(work(&[None, Some("incident i1")]), Ended::Over("incident i1".into()));
+}
+
+#[test]
+fn what_it_says_is_no_report() {
     let (report, ..) = respond(&["delete the copy."], [say("It is all fine now.")]);
-    assert!(report.is_ok_and(|report| report.confidence == 0.0));
+    assert!(matches!(report, Err(ResponderError::Silent)), "{report:?}");
     let (report, ..) = respond(&["x"], [call("", "report", "{}"), say("Fine.")]);
-    assert!(report.is_ok_and(|report| report.confidence == 0.0));
+    assert!(matches!(report, Err(ResponderError::Silent)), "{report:?}");
 }
 
 #[test]

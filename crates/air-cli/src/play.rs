@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use air::{Air, Nobody, StepOutcome};
+use air::{Air, Host, Nobody, StepOutcome};
 use air_core::step::ToolCall;
 use air_workspace::Tools;
 use futures::executor::block_on;
@@ -10,8 +10,8 @@ use futures::executor::block_on;
 use crate::{
     context::Context,
     error::CliError,
-    script::Script,
-    tell::{End, Teller},
+    script::{Script, ScriptStep},
+    tell::{End, Teller, steps},
 };
 
 /// Runs a script to its end.
@@ -31,40 +31,42 @@ pub fn play(air: &Air, script: &Script, context: &mut Context<'_>) -> Result<End
     let mut host = block_on(air.host(&script.task, "script", Arc::new(Nobody)))?;
     let mut teller = Teller::new(context, air);
     teller.session(&host)?;
-    for (at, step) in script.steps.iter().enumerate() {
-        let number = at + 1;
-        teller.step(number, &step.tool, &step.arguments)?;
-        let outcome = block_on(host.step(&step.plan, &step.tool, step.arguments.clone()))?;
-        let end = match outcome {
-            StepOutcome::Ran { observation, notes } => {
-                teller.ran(number, &step.tool, &observation)?;
-                teller.notes(number, &notes)?;
-                continue;
-            }
-            StepOutcome::Held { observation, notes } => {
-                teller.ran(number, &step.tool, &observation)?;
-                teller.notes(number, &notes)?;
-                teller.stage("held", "a critical rule could not be decided")?;
-                End::Held { step: number }
-            }
-            StepOutcome::Refused { findings, message } => {
-                teller.stage("blocked", &message)?;
-                let guardrails = findings.iter().map(|found| found.rule.to_string()).collect();
-                End::Blocked { step: number, guardrails }
-            }
-            StepOutcome::Incident { observation, incident } => {
-                teller.ran(number, &step.tool, &observation)?;
-                teller.whole_incident(&mut host, &incident)?
-            }
-            StepOutcome::Overtaken { incident } => teller.whole_incident(&mut host, &incident)?,
-        };
-        block_on(host.end())?;
-        teller.published(&host)?;
-        teller.ended(&end, script.steps.len())?;
-        return Ok(end);
+    let mut end = End::DONE;
+    for (at, it) in script.steps.iter().enumerate() {
+        if let Some(over) = step(&mut host, &mut teller, at + 1, it)? {
+            end = over;
+            break;
+        }
     }
-    block_on(host.end())?;
-    teller.published(&host)?;
-    teller.ended(&End::Done, script.steps.len())?;
-    Ok(End::Done)
+    let end = teller.end(&mut host, end)?;
+    teller.ended(&end, script.steps.len())?;
+    Ok(end)
+}
+
+/// One step. What it ended, if it ended anything.
+fn step(
+    host: &mut Host,
+    teller: &mut Teller<'_, '_>,
+    number: usize,
+    step: &ScriptStep,
+) -> Result<Option<End>, CliError> {
+    teller.step(number, &step.tool, &step.arguments)?;
+    let outcome = block_on(host.step(&step.plan, &step.tool, step.arguments.clone()))?;
+    // What the step before was found to be, where this one did not run.
+    teller.late(host)?;
+    teller.came(number, &step.tool, &outcome)?;
+    Ok(match outcome {
+        StepOutcome::Ran { .. } => None,
+        StepOutcome::Held { .. } => Some(End::Held { step: number }),
+        StepOutcome::Refused { findings, .. } if findings.is_empty() && host.session().held() => {
+            Some(End::Held { step: steps(host) })
+        }
+        StepOutcome::Refused { findings, .. } => {
+            let guardrails = findings.iter().map(|found| found.rule.to_string()).collect();
+            Some(End::Blocked { step: number, guardrails })
+        }
+        StepOutcome::Incident { incident, .. } | StepOutcome::Overtaken { incident } => {
+            Some(teller.whole_incident(host, &incident)?)
+        }
+    })
 }

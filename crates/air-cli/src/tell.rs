@@ -1,6 +1,7 @@
 //! What is told of an agent at work, as it happens: each step, what it was found to be, and each stage of
 //! an incident.
 
+mod ending;
 mod incident;
 mod speech;
 
@@ -8,7 +9,10 @@ use air::{Air, Host, StepOutcome};
 use air_core::{evaluation::FindingRecord, outcome::Outcome};
 use serde::Serialize;
 
-pub use self::incident::{classification_name, state_name};
+pub use self::{
+    ending::steps,
+    incident::{classification_name, state_name},
+};
 use crate::{args::Format, context::Context, error::CliError};
 
 /// How much of a tool's output a person is shown, in lines.
@@ -21,8 +25,12 @@ const MOST_SHOWN: usize = 90;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum End {
-    /// Every step ran and nothing was found.
-    Done,
+    /// The agent came to its end, and no incident was found.
+    Done {
+        /// Calls that were refused on the way. They did not run.
+        #[serde(skip_serializing_if = "is_zero")]
+        refused: usize,
+    },
     /// A step was refused; the ones after it did not run.
     Blocked {
         /// Its position in the script, from 1.
@@ -47,6 +55,11 @@ pub enum End {
         /// What ended it.
         why: String,
     },
+}
+
+impl End {
+    /// The agent came to its end, and nothing was found.
+    pub const DONE: Self = Self::Done { refused: 0 };
 }
 
 /// One line of `--format json`.
@@ -151,7 +164,7 @@ impl Teller<'_, '_> {
             StepOutcome::Held { observation, notes } => {
                 self.ran(number, tool, observation)?;
                 self.notes(number, notes)?;
-                self.stage("held", "a critical rule could not be decided")
+                self.held()
             }
             StepOutcome::Refused { message, .. } => self.stage("blocked", message),
             StepOutcome::Incident { observation, .. } => self.ran(number, tool, observation),
@@ -339,7 +352,7 @@ impl Teller<'_, '_> {
             more => format!(", and {more} later steps did not run"),
         };
         let text = match end {
-            End::Done => format!("{steps} steps ran, no incident"),
+            End::Done { refused } => format!("{}, no incident", ran(steps, *refused)),
             End::Blocked { step, .. } => format!("blocked: step {step} did not run{}", rest(*step)),
             End::Incident { step, incident } => {
                 format!("incident {incident}: the task was ended after step {step}{}", rest(*step))
@@ -348,6 +361,19 @@ impl Teller<'_, '_> {
             End::Held { step } => format!("held after step {step}{}", rest(*step)),
         };
         Ok(writeln!(self.context.streams.out, "{text}")?)
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+fn ran(steps: usize, refused: usize) -> String {
+    match refused {
+        0 => format!("{steps} steps ran"),
+        1 => format!("{steps} steps ran, 1 call was refused"),
+        more => format!("{steps} steps ran, {more} calls were refused"),
     }
 }
 

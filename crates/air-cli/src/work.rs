@@ -4,7 +4,7 @@ use std::{cell::RefCell, io::BufRead as _, sync::Arc, task::Poll};
 
 use air::{Air, Host, Nobody, Stage, StepOutcome, Watcher};
 use air_agent::{Agent, AgentError, Conversation, Ended, Style};
-use air_core::{id::SessionId, session::Status, step::Arguments};
+use air_core::{evaluation::FindingRecord, id::SessionId, session::Status, step::Arguments};
 use air_llm::ModelError;
 use air_wire::Delta;
 use futures::{StreamExt as _, channel::mpsc, executor::block_on, future};
@@ -14,7 +14,7 @@ use crate::{
     context::Context,
     error::CliError,
     model::Connected,
-    tell::{End, Teller},
+    tell::{End, Teller, steps},
 };
 
 /// What the agent is called in records.
@@ -44,11 +44,17 @@ pub fn work(
     context: &mut Context<'_>,
 ) -> Result<End, CliError> {
     let begun = match task {
-        Task::Once(text) => Some(begin(air, text)?),
-        Task::Asked => next_line(context)?.map(|line| begin(air, &line)).transpose()?,
-        Task::Again(id, word) => again(air, id, word.as_deref(), context)?,
+        Task::Once(text) => begin(air, text)?,
+        Task::Asked => match next_line(context)? {
+            Some(line) => begin(air, &line)?,
+            None => return Ok(End::DONE),
+        },
+        Task::Again(id, word) => match again(air, id, word.as_deref(), context)? {
+            Ok(begun) => begun,
+            Err(end) => return Ok(end),
+        },
     };
-    let Some((mut host, minutes, mut conversation)) = begun else { return Ok(End::Done) };
+    let (mut host, minutes, mut conversation) = begun;
     let (sender, heard) = mpsc::unbounded();
     let mut agent = Agent::new(Arc::clone(&models.agent), style);
     let streams = context.format == Format::Human;
@@ -60,21 +66,28 @@ pub fn work(
         }));
     }
     let teller = RefCell::new(Teller::new(context, air));
-    teller.borrow_mut().session(&host)?;
+    if !matches!(task, Task::Again(..)) {
+        teller.borrow_mut().session(&host)?;
+    }
     let heard = RefCell::new(heard);
     let mut minutes = Some(minutes);
+    let mut refused = 0;
     let end = loop {
         let witness = Witness {
             teller: &teller,
             heard: &heard,
             tool: String::new(),
+            refused: 0,
             failed: RefCell::default(),
         };
         let mut stage = Stage::new(&mut host, witness, minutes.take());
         let done = listened(agent.work(&mut conversation, &mut stage), &heard, &teller);
         said(&heard, &mut teller.borrow_mut())?;
         let Stage { watcher, minutes: kept, incident, held, .. } = stage;
+        refused += watcher.refused;
         if let Some(error) = watcher.failed.into_inner() {
+            // Nobody can be told, and harm is to be contained all the same.
+            let _ = block_on(host.idle());
             return Err(error);
         }
         minutes = kept;
@@ -90,13 +103,23 @@ pub fn work(
                     teller.borrow_mut().answer(&text)?;
                 }
                 if !matches!(task, Task::Asked) {
-                    break End::Done;
+                    break End::Done { refused };
                 }
-                let Some(line) = next_line(teller.borrow_mut().context())? else { break End::Done };
+                // A person may not type for long.
+                if let Some(end) = teller.borrow_mut().settled(&mut host)? {
+                    break end;
+                }
+                let line = next_line(teller.borrow_mut().context())?;
+                let Some(line) = line else { break End::Done { refused } };
                 conversation.say(line);
             }
             Ok(Ended::Over(why) | Ended::Limit(why)) => break End::Limit { why },
             Err(AgentError::Model(error)) => {
+                let found = teller.borrow_mut().settled(&mut host)?;
+                if let Some(end) = found {
+                    teller.borrow_mut().warn(&error.to_string())?;
+                    break end;
+                }
                 teller.borrow_mut().spent(&models.ledger.spent())?;
                 return Err(stopped(&error, &host));
             }
@@ -104,18 +127,13 @@ pub fn work(
         }
     };
     let mut teller = teller.into_inner();
-    let end = finish(&mut host, &mut teller, end)?;
+    let end = teller.end(&mut host, end)?;
     teller.spent(&models.ledger.spent())?;
     teller.ended(&end, steps(&host))?;
     if let Some(error) = minutes.as_ref().and_then(air::Minutes::failed) {
         teller.warn(&format!("the conversation was not kept whole: {error}"))?;
     }
     Ok(end)
-}
-
-/// Steps that were asked for so far, those that did not run aside.
-fn steps(host: &Host) -> usize {
-    usize::try_from(host.session().next_index() - 1).unwrap_or(usize::MAX)
 }
 
 /// Waits for `work`, and shows meanwhile what the model says.
@@ -142,18 +160,6 @@ fn said(heard: &RefCell<Heard>, teller: &mut Teller<'_, '_>) -> Result<(), CliEr
     teller.said()
 }
 
-/// Ends the session. The verdict on the last step may come only now.
-fn finish(host: &mut Host, teller: &mut Teller<'_, '_>, ended: End) -> Result<End, CliError> {
-    let late = if matches!(ended, End::Incident { .. }) { None } else { block_on(host.idle())? };
-    let ended = match late {
-        Some(incident) => teller.whole_incident(host, &incident)?,
-        None => ended,
-    };
-    block_on(host.end())?;
-    teller.published(host)?;
-    Ok(ended)
-}
-
 /// What the model says, piece by piece.
 type Heard = mpsc::UnboundedReceiver<String>;
 
@@ -167,24 +173,27 @@ fn begin(air: &Air, task: &str) -> Result<Begun, CliError> {
     Ok((host, minutes, conversation))
 }
 
-/// Goes on with a session; `None` where its task is over, which has been told.
+/// Goes on with a session, or tells what has ended its task.
 fn again(
     air: &Air,
     id: &SessionId,
     word: Option<&str>,
     context: &mut Context<'_>,
-) -> Result<Option<Begun>, CliError> {
+) -> Result<Result<Begun, End>, CliError> {
     // First, so that no other process is at work on the session any more.
     let (mut host, attention) = block_on(air.host_again(id, Arc::new(Nobody)))?;
     let (mut minutes, mut conversation) = air.minutes_again(id)?;
-    if let Some(incident) = attention.incident {
-        let mut teller = Teller::new(context, air);
-        teller.session(&host)?;
-        let end = teller.whole_incident(&mut host, &incident)?;
-        block_on(host.end())?;
-        teller.published(&host)?;
-        teller.ended(&end, 0)?;
-        return Ok(None);
+    let mut teller = Teller::new(context, air);
+    teller.session(&host)?;
+    teller.notes(steps(&host), &attention.undetermined)?;
+    let over = match attention.incident {
+        Some(incident) => Some(teller.whole_incident(&mut host, &incident)?),
+        None => teller.settled(&mut host)?,
+    };
+    if let Some(end) = over {
+        let end = teller.end(&mut host, end)?;
+        teller.ended(&end, steps(&host))?;
+        return Ok(Err(end));
     }
     if *host.session().status() != Status::Monitoring {
         return Err(CliError::Usage {
@@ -197,7 +206,7 @@ fn again(
                 anew; files are as you left them.";
     conversation.say(word.map_or_else(|| note.to_owned(), |word| format!("{note}\n\n{word}")));
     minutes.keep(&conversation);
-    Ok(Some((host, minutes, conversation)))
+    Ok(Ok((host, minutes, conversation)))
 }
 
 fn next_line(context: &mut Context<'_>) -> Result<Option<String>, CliError> {
@@ -236,6 +245,8 @@ fn stopped(error: &ModelError, host: &Host) -> CliError {
 struct Witness<'a, 't, 'w> {
     heard: &'a RefCell<Heard>,
     tool: String,
+    /// Calls that were refused.
+    refused: usize,
     teller: &'a RefCell<Teller<'t, 'w>>,
     failed: RefCell<Option<CliError>>,
 }
@@ -257,7 +268,16 @@ impl Watcher for Witness<'_, '_, '_> {
         self.note(told.and_then(|()| teller.step(number, tool, arguments)));
     }
 
+    fn late(&mut self, number: u32, notes: &[FindingRecord]) {
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        let told = self.teller.borrow_mut().notes(number, notes);
+        self.note(told);
+    }
+
     fn came(&mut self, number: u32, outcome: &StepOutcome) {
+        let refused =
+            matches!(outcome, StepOutcome::Refused { findings, .. } if !findings.is_empty());
+        self.refused += usize::from(refused);
         let number = usize::try_from(number).unwrap_or(usize::MAX);
         let mut teller = self.teller.borrow_mut();
         self.note(teller.came(number, &self.tool, outcome));

@@ -150,6 +150,10 @@ pub struct Session {
     pub(crate) pending: Option<Box<Pending>>,
     /// What could not be decided of steps whose verdict came later.
     pub(crate) late: Vec<FindingRecord>,
+    /// Whether a judge took part when it was opened.
+    pub(crate) was_judged: bool,
+    /// What cannot be decided now waits for a person.
+    pub(crate) doubted: bool,
 }
 
 impl Session {
@@ -175,6 +179,8 @@ impl Session {
             mistaken: Vec::new(),
             pending: None,
             late: Vec::new(),
+            was_judged: opening.judge.is_some(),
+            doubted: false,
             faults,
             ports,
         };
@@ -204,6 +210,12 @@ impl Session {
     /// Rules that could not be decided on steps whose verdict came after the step. Each is told once.
     pub fn late(&mut self) -> Vec<FindingRecord> {
         std::mem::take(&mut self.late)
+    }
+
+    /// Whether a critical rule could not be decided: no call is accepted, and nothing is handed over,
+    /// before a person has looked.
+    pub fn held(&self) -> bool {
+        *self.machine.status() == Status::Monitoring && self.machine.held()
     }
 
     /// Position of the next step, from 1.
@@ -302,8 +314,9 @@ impl Session {
         Ok(GateReply::Run { ticket, notes })
     }
 
-    /// The agent has nothing to do: work that is not on its path is done now, such as eradication.
-    /// Returns the incident if one is open.
+    /// The agent has nothing to do: work that is not on its path is done now, such as eradication. A
+    /// verdict that is awaited is taken up. Returns the incident if one is open; what could not be
+    /// decided is in [`Session::late`], and may hold the session.
     ///
     /// # Errors
     ///
@@ -328,13 +341,16 @@ impl Session {
         self.end().await
     }
 
-    /// The agent has finished its task.
+    /// The agent has finished its task. Call [`Session::idle`] before: it tells what the verdict on the
+    /// last step is. A session that is held stays open.
     ///
     /// # Errors
     ///
     /// If the journal cannot be written.
     pub async fn end(&mut self) -> Result<(), RuntimeError> {
-        self.settle(Wait::Verdict).await?;
+        if self.settle(Wait::Verdict).await?.is_some() {
+            self.idle().await?;
+        }
         if self.machine.admits(&SessionEvent::TaskEnded).is_ok() {
             self.publish().await?;
             eradicate::narrow(&self.ports, &self.mistaken).await?;
@@ -374,7 +390,7 @@ impl Session {
     /// Why no call is accepted, if none is.
     fn closed(&self) -> Option<String> {
         match self.machine.status() {
-            Status::Monitoring if self.machine.held() => {
+            Status::Monitoring if self.held() => {
                 Some("the session is held until a person has looked at it".into())
             }
             Status::Monitoring if !self.machine.open_steps().is_empty() => {

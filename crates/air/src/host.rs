@@ -192,7 +192,31 @@ impl Host {
         })
     }
 
-    /// Does what is not on the agent's path, such as eradication. The incident, if one is open.
+    /// Rules that could not be decided on the last step that ran, where that was found after it: before a
+    /// call that did not run, or at the end. Each is told once; those that are found before a call that
+    /// runs are among its notes.
+    pub fn late(&mut self) -> Vec<FindingRecord> {
+        self.session.late()
+    }
+
+    /// Waits until the verdict on the last step is there to be taken up; for ever where none is awaited.
+    /// It can be dropped at any time.
+    pub async fn verdict(&mut self) {
+        self.session.verdict().await;
+    }
+
+    /// Takes the verdict on the last step up, where it is awaited. The incident, if it is one:
+    /// containment and recovery are decided. The session may be held by it.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be written.
+    pub async fn take_up(&mut self) -> Result<Option<Box<Incident>>, RuntimeError> {
+        self.session.take_up().await
+    }
+
+    /// Does what is not on the agent's path, such as eradication, and takes the verdict on the last step
+    /// up where it is awaited. The incident, if one is open.
     ///
     /// # Errors
     ///
@@ -204,7 +228,7 @@ impl Host {
         incident
     }
 
-    /// The agent has finished its task.
+    /// The agent has finished its task. Call [`Host::idle`] before: it tells what the last step was.
     ///
     /// # Errors
     ///

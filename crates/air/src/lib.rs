@@ -198,7 +198,8 @@ impl Air {
         let meter = Meter::default();
         let (ports, tools) = self.ports(workspace, operator, &meter);
         let mut session = Session::reopen(ports, self.opening(id)).await?;
-        let attention = session.resume().await?;
+        let mut attention = session.resume().await?;
+        attention.undetermined.extend(session.late());
         Ok((Host::new(session, tools, meter, without_layer, lock), attention))
     }
 
@@ -253,9 +254,10 @@ impl Air {
 
     async fn resume_one(&self, id: &SessionId) -> Result<Attention, AirError> {
         let mut session = self.reopen(id).await?;
-        let attention = session.resume().await?;
+        let mut attention = session.resume().await?;
         // Nobody goes on with it here: its task is over.
         session.end().await?;
+        attention.undetermined.extend(session.late());
         Ok(Attention { publication: session.publication().cloned(), ..attention })
     }
 

@@ -45,7 +45,8 @@ impl Minds {
     }
 
     pub(crate) fn background(&self) -> Option<Arc<dyn Background>> {
-        self.judge.is_some().then(|| Arc::new(Threads) as Arc<dyn Background>)
+        let wanted = self.judge.is_some() || self.agent.is_some();
+        wanted.then(|| Arc::new(Threads) as Arc<dyn Background>)
     }
 
     pub(crate) fn spendings(&self) -> Option<Arc<dyn Spendings>> {

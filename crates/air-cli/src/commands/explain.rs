@@ -130,9 +130,17 @@ fn tell(air: &Air, record: &IncidentRecord) -> Result<Story, CliError> {
         }
         None => None,
     };
-    let entries = record.events.iter().filter_map(|(at, event)| {
+    let after = record.events.iter().skip(1).map(|(_, event)| Some(event)).chain([None]);
+    let entries = record.events.iter().zip(after).filter_map(|((at, event), next)| {
+        // A call that came back is told then.
+        let came_back = matches!(next, Some(IncidentEvent::AgentActed { .. }));
+        if matches!(event, IncidentEvent::AgentActing { .. }) && came_back {
+            return None;
+        }
         let (stage, mut text) = entry(event, &record.incident)?;
-        if let IncidentEvent::AgentActed { step, .. } = event {
+        if let IncidentEvent::AgentActing { step, .. } | IncidentEvent::AgentActed { step, .. } =
+            event
+        {
             text.push_str(&called(air, step));
         }
         Some(Entry { at_ms: at.0, stage, text })
@@ -272,6 +280,9 @@ fn entry(
 ) -> Option<(&'static str, String)> {
     Some(match event {
         IncidentEvent::Detected(_) => ("detected", "the session's task was ended".to_owned()),
+        IncidentEvent::AgentActing { tool, .. } => {
+            ("cut off", format!("the agent's call of `{tool}` did not end"))
+        }
         IncidentEvent::AgentActed { tool, refused: None, .. } => {
             ("response", format!("the agent called `{tool}`"))
         }

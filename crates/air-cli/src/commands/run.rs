@@ -140,5 +140,5 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     {
         writeln!(context.streams.err, "`airctl explain {incident}` tells the story")?;
     }
-    Ok(if args.exit_code && end != End::Done { Exit::Findings } else { Exit::Fine })
+    Ok(if args.exit_code && end != End::DONE { Exit::Findings } else { Exit::Fine })
 }

@@ -1,6 +1,7 @@
 //! Agents, judges and responders on language models: real processes, a real server on loopback, and
 //! scripted minds that decide from what they are sent.
 
+mod last;
 pub(crate) mod mind;
 mod other;
 mod real;
