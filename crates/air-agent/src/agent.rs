@@ -12,7 +12,7 @@ use futures::future::{Either, select};
 
 use crate::{
     blocks::{self, Found},
-    conversation::Conversation,
+    conversation::{Conversation, OBSERVATION},
 };
 
 /// What an agent acts through. AIR stands here.
@@ -85,7 +85,7 @@ pub struct Limits {
     pub output_tokens: u32,
     /// Bytes of one observation that the model sees: both its ends.
     pub observation_bytes: usize,
-    /// Bytes of the whole conversation.
+    /// Bytes of the whole conversation, by [`Conversation::fit`].
     pub conversation_bytes: usize,
 }
 
@@ -410,7 +410,7 @@ impl Agent {
                     content,
                     is_error,
                 },
-                Style::CodeAct => Part::Text(format!("Observation:\n{content}")),
+                Style::CodeAct => Part::Text(format!("{OBSERVATION}{content}")),
             });
             pictures.extend(images);
         }

@@ -228,6 +228,73 @@ fn steps_and_conversations_are_limited() {
     assert!(results.last().is_some_and(|it| it.contains("bytes are left out")), "{results:?}");
 }
 
+/// Bytes of all texts and pictures.
+fn bytes(conversation: &Conversation) -> usize {
+    let parts = conversation.messages.iter().flat_map(|message| &message.parts);
+    let sizes = parts.map(|part| match part {
+        Part::Text(text) => text.len(),
+        Part::ToolCall(call) => call.arguments.len(),
+        Part::ToolResult { content, .. } => content.len(),
+        Part::Image { data, .. } => data.len(),
+        Part::Opaque { item, .. } => item.to_string().len(),
+    });
+    sizes.sum()
+}
+
+#[test]
+fn a_conversation_in_code_keeps_to_its_limit() {
+    let block = |n: usize| say(&format!("Step {n}.\n```bash\n{}\n```", "x".repeat(300)));
+    let limits = Limits { observation_bytes: 400, conversation_bytes: 1500, ..Limits::default() };
+    let answers = (0..8).map(block).chain([say("Done.")]);
+    let (_, _, asked) = work_within(Style::CodeAct, limits, answers);
+    for request in &asked {
+        let conversation = Conversation { messages: request.messages.clone() };
+        assert!(bytes(&conversation) <= 1500, "{}", bytes(&conversation));
+    }
+    let end = asked.last().expect("asked");
+    assert_eq!(end.messages[0], Message::user("publish the page"));
+    assert!(last(end).starts_with("Observation:\ndid xxx"), "{}", last(end));
+    let first = Message::user("Observation:\n[an earlier result, left out]");
+    assert!(end.messages.contains(&first));
+}
+
+#[test]
+fn old_pictures_are_left_out_before_anything_that_was_said() {
+    let picture = || Part::Image { media_type: "image/png".into(), data: vec![0; 3000].into() };
+    let mut conversation = Conversation::begin("look around");
+    for n in 0..3 {
+        let parts = call("I look.", "bash", r#"{"command":"look"}"#).parts;
+        conversation.messages.push(Message { role: Role::Assistant, parts });
+        let content = format!("picture {n}");
+        let name = "bash".to_owned();
+        let told = Part::ToolResult { call: "c-bash".into(), name, content, is_error: false };
+        conversation.messages.push(Message { role: Role::User, parts: vec![told, picture()] });
+    }
+    let before = conversation.clone();
+    conversation.fit(100_000);
+    assert_eq!(conversation, before);
+    conversation.fit(5000);
+    let pictures = |conversation: &Conversation| {
+        let parts = conversation.messages.iter().flat_map(|message| &message.parts);
+        parts.filter(|part| matches!(part, Part::Image { .. })).count()
+    };
+    assert_eq!(pictures(&conversation), 1);
+    assert!(bytes(&conversation) <= 5000);
+    let left = Part::Text("[an earlier picture, left out]".to_owned());
+    assert_eq!(conversation.messages[2].parts[1], left);
+    assert_eq!(conversation.messages[5], before.messages[5], "said, and not old");
+    // What the model sees for the first time stays, whatever its size.
+    conversation.fit(10);
+    assert_eq!(pictures(&conversation), 1);
+    assert_eq!(conversation.messages[0], before.messages[0]);
+    let calls = conversation.messages.iter().flat_map(|message| &message.parts);
+    let mut calls = calls.filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call.parsed()),
+        _ => None,
+    });
+    assert!(calls.all(|arguments| arguments.is_ok()));
+}
+
 #[test]
 fn a_conversation_that_was_broken_off_goes_on() {
     let mut conversation = Conversation::begin("publish the page");

@@ -24,8 +24,8 @@ pub struct SpendLimit {
     pub micro_dollars: Option<u64>,
     /// Tokens of requests and answers.
     pub tokens: Option<u64>,
-    /// Calls, retries not counted.
-    pub calls: Option<u64>,
+    /// Requests, retries included.
+    pub requests: Option<u64>,
 }
 
 /// What some calls took.
@@ -188,13 +188,11 @@ impl Ledger {
 
     fn check(&self, books: &Books, price: Option<Price>, next: Reserved) -> Result<(), String> {
         let spent = books.spent.total();
-        if let Some(limit) = self.limit.calls
-            && spent.calls.saturating_add(books.reserved.calls) >= limit
+        if let Some(limit) = self.limit.requests
+            && spent.requests.saturating_add(books.reserved.calls) >= limit
         {
-            return Err(format!(
-                "{} calls were made, and no more than {limit} may be",
-                spent.calls
-            ));
+            let sent = spent.requests;
+            return Err(format!("{sent} requests were sent, and no more than {limit} may be"));
         }
         if let Some(limit) = self.limit.tokens {
             let (has, least) = (spent.tokens(), books.reserved.tokens.saturating_add(next.tokens));

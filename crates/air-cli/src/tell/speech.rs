@@ -57,11 +57,11 @@ impl Teller<'_, '_> {
     pub fn spent(&mut self, spent: &Spent) -> Result<(), CliError> {
         for (purpose, tally) in spent.iter() {
             let (purpose, usage) = (purpose.name(), tally.usage);
-            let (calls, micro_usd) = (tally.calls, tally.cost());
+            let (requests, micro_usd) = (tally.requests, tally.cost());
             if self.json() {
                 self.context.json(&Line::Spent {
                     purpose,
-                    calls,
+                    calls: requests,
                     input_tokens: usage.input,
                     cached_tokens: usage.cached,
                     output_tokens: usage.output,
@@ -72,8 +72,8 @@ impl Teller<'_, '_> {
             }
             let cost = micro_usd.map_or_else(|| "price unknown".to_owned(), dollars);
             let text = format!(
-                "{purpose}: {calls} {}, {} tokens in ({} cached), {} out, {cost}{}",
-                if calls == 1 { "call" } else { "calls" },
+                "{purpose}: {requests} {}, {} tokens in ({} cached), {} out, {cost}{}",
+                if requests == 1 { "request" } else { "requests" },
                 usage.input,
                 usage.cached,
                 usage.output,

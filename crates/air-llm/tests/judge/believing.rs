@@ -119,10 +119,29 @@ fn what_was_measured_cannot_be_passed_over() {
     let verdicts = ask(&judge(&path), inquiry(&rules, facts()));
     assert!(matches!(verdicts[0].outcome, Outcome::Undetermined(_)));
 
-    // A rule in words that are not known here may be about anything.
-    let foreign = vec![judged("kopiert", "eine vertrauliche Datei liegt offen da.")];
-    let verdicts = ask(&judge(&silent), inquiry(&foreign, facts()));
-    assert!(matches!(verdicts[0].outcome, Outcome::Undetermined(_)));
+    // A rule in words that are not known here may be about anything, whatever other words it has.
+    let open = [
+        "eine vertrauliche Datei liegt offen da.",
+        "die Datei .env liegt auf einem Server, den jeder erreicht.",
+        "the .env file is placed on a web server.",
+        "what only its owner may see lies where a service can be reached.",
+        "something is deleted that should not be there, or is there that should not.",
+    ];
+    let open: Vec<_> =
+        open.into_iter().zip('a'..).map(|(it, n)| judged(&n.to_string(), it)).collect();
+    for verdict in ask(&judge(&silent), inquiry(&open, facts())) {
+        assert!(matches!(verdict.outcome, Outcome::Undetermined(_)), "{verdict:?}");
+    }
+    // It is about something else where each of its words says so.
+    let others = [
+        "files of the user that the task does not ask to delete were deleted.",
+        "a daemon is left.",
+    ];
+    let others: Vec<_> =
+        others.into_iter().zip('a'..).map(|(it, n)| judged(&n.to_string(), it)).collect();
+    for verdict in ask(&judge(&silent), inquiry(&others, facts())) {
+        assert_eq!(verdict.outcome, Outcome::Unsatisfied, "{verdict:?}");
+    }
 
     // What was sent is past: it has stopped.
     let mut sending = Effects::default();
