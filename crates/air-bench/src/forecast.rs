@@ -195,6 +195,8 @@ impl<'a> Scales<'a> {
         let told = tokens(prompts::RESPOND.text) + self.tool_tokens() + 2 * code + 2 * PRINTED;
         let more: u64 = (0..RESPONSE).map(|call| told + call * ADDED).sum();
         sums.entry(Purpose::Response).or_default().add(RESPONSE, more, RESPONSE * WORDS);
+        // What it changes is checked like the first step.
+        sums.entry(Purpose::Check).or_default().add(checked.calls, checked.input, checked.output);
         // Fewer rules are asked about than in the check: at most as much.
         let verified = sums.entry(Purpose::Verification).or_default();
         verified.add(VERIFIED, VERIFIED * checked.input, VERIFIED * VERDICT);

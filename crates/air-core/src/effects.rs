@@ -56,6 +56,11 @@ impl<T> Observed<T> {
         Self { items, incomplete: Some(reason.into()) }
     }
 
+    /// Whether there is nothing, for certain.
+    pub fn is_none(&self) -> bool {
+        self.items.is_empty() && self.incomplete.is_none()
+    }
+
     fn value(&self, item: impl Fn(&T) -> Value) -> Value {
         Value::list_with(self.items.iter().map(item), self.incomplete.as_deref())
     }
@@ -227,6 +232,17 @@ impl Effects {
         let connections = self.connections.items.iter().map(ConnectionEffect::reversibility);
         let all = files.chain(processes).chain(connections);
         all.max().unwrap_or(Reversibility::ReadOnly)
+    }
+
+    /// Whether the call is known to have done no more than read: nothing changed, runs, was connected to or
+    /// is repeated in its output.
+    pub fn are_none(&self) -> bool {
+        self.files.is_none()
+            && self.processes.is_none()
+            && self.connections.is_none()
+            && self.output.is_none()
+            && self.services.incomplete.is_none()
+            && self.services.items.iter().all(|service| service.ran == service.runs)
     }
 
     /// The fact `effects`.

@@ -1,8 +1,8 @@
 //! The agent's tools while it responds to its incident.
 //!
 //! Every call is guarded as before the incident and recorded before it runs. Nothing that it leaves
-//! running goes on after it. It is an incident itself where an AIR rule holds on it, a judge's too; then
-//! it is taken back, and the response ends.
+//! running goes on after it. It is an incident itself where an AIR rule holds on it; then it is taken
+//! back, and the response ends. A judge is asked, too, of a call that has done more than read.
 
 use std::{
     sync::{
@@ -211,7 +211,12 @@ impl Guarded<'_> {
         since: &CheckpointId,
         effects: &Effects,
     ) -> Option<String> {
-        let evaluation = self.context.engine.after_step(&done.proposed.call.tool);
+        let engine = &self.context.engine;
+        // A look around needs no judge.
+        let evaluation = match effects.are_none() {
+            true => engine.unjudged().after_step(&done.proposed.call.tool),
+            false => engine.after_step(&done.proposed.call.tool),
+        };
         let scene = self.scene(&done.proposed, Some((&done.observation, since)));
         let mut facts = scene.facts();
         let decided = decide(&scene, evaluation, &mut facts, Some(effects)).await;
