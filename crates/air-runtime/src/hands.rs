@@ -211,12 +211,10 @@ impl Guarded<'_> {
         since: &CheckpointId,
         effects: &Effects,
     ) -> Option<String> {
-        let engine = &self.context.engine;
+        let engine = self.context.engine;
         // A look around needs no judge.
-        let evaluation = match effects.are_none() {
-            true => engine.unjudged().after_step(&done.proposed.call.tool),
-            false => engine.after_step(&done.proposed.call.tool),
-        };
+        let engine = if effects.are_none() { &engine.unjudged() } else { engine };
+        let evaluation = engine.after_step(&done.proposed.call.tool);
         let scene = self.scene(&done.proposed, Some((&done.observation, since)));
         let mut facts = scene.facts();
         let decided = decide(&scene, evaluation, &mut facts, Some(effects)).await;
