@@ -1,6 +1,6 @@
 //! A task, done step by step.
 
-use std::sync::Arc;
+use std::{future, sync::Arc};
 
 use air_core::{
     port::ToolInfo,
@@ -8,10 +8,11 @@ use air_core::{
 };
 use air_llm::{Call, Listener, Model, ModelError, Purpose, prompts};
 use air_wire::{Answer, Message, Part, Request, Role, Stop, Tool, ToolCall};
+use futures::future::{Either, select};
 
 use crate::{
     blocks::{self, Found},
-    conversation::Conversation,
+    conversation::{Conversation, OBSERVATION},
 };
 
 /// What an agent acts through. AIR stands here.
@@ -26,6 +27,18 @@ pub trait Environment {
         tool: &str,
         arguments: Arguments,
     ) -> impl Future<Output = Result<Acted, String>>;
+
+    /// Waits, while the model plans, until there is something for [`Self::take_up`]; by default for ever.
+    /// It may be dropped at any time.
+    fn news(&mut self) -> impl Future<Output = ()> {
+        future::pending()
+    }
+
+    /// Takes up what [`Self::news`] has waited for. Why the task is over, where it is; an error ends it,
+    /// too.
+    fn take_up(&mut self) -> impl Future<Output = Result<Option<String>, String>> {
+        future::ready(Ok(None))
+    }
 
     /// Hears what is said as it is said: so that it can be shown, and kept.
     fn heard(&mut self, _what: Heard<'_>) {}
@@ -72,7 +85,7 @@ pub struct Limits {
     pub output_tokens: u32,
     /// Bytes of one observation that the model sees: both its ends.
     pub observation_bytes: usize,
-    /// Bytes of the whole conversation.
+    /// Bytes of the whole conversation, by [`Conversation::fit`].
     pub conversation_bytes: usize,
 }
 
@@ -206,7 +219,10 @@ impl Agent {
                 return Ok(Ended::Limit(format!("{} answers led nowhere", pace.idle)));
             }
             conversation.fit(self.limits.conversation_bytes);
-            let answer = self.ask(conversation, environment.tools()).await?;
+            let answer = match self.heeding(conversation, environment).await? {
+                Ok(answer) => answer,
+                Err(why) => return Ok(Ended::Over(why)),
+            };
             conversation
                 .messages
                 .push(Message { role: Role::Assistant, parts: answer.parts.clone() });
@@ -247,6 +263,26 @@ impl Agent {
             }
             if let Some(why) = end {
                 return Ok(Ended::Limit(why));
+            }
+        }
+    }
+
+    /// The model's answer, or why the task is over before it has come.
+    async fn heeding(
+        &self,
+        conversation: &Conversation,
+        environment: &mut impl Environment,
+    ) -> Result<Result<Answer, String>, AgentError> {
+        let mut asked = Box::pin(self.ask(conversation, environment.tools()));
+        loop {
+            let news = Box::pin(environment.news());
+            match select(asked, news).await {
+                Either::Left((answer, _)) => return Ok(Ok(answer?)),
+                Either::Right(((), going)) => asked = going,
+            }
+            let over = environment.take_up().await.map_err(AgentError::Environment)?;
+            if let Some(why) = over {
+                return Ok(Err(why));
             }
         }
     }
@@ -374,7 +410,7 @@ impl Agent {
                     content,
                     is_error,
                 },
-                Style::CodeAct => Part::Text(format!("Observation:\n{content}")),
+                Style::CodeAct => Part::Text(format!("{OBSERVATION}{content}")),
             });
             pictures.extend(images);
         }

@@ -83,8 +83,7 @@ impl Responder for AgentResponder {
                 Err(AgentError::Model(error)) => Err(ResponderError::Failed(Box::new(error))),
                 Err(error) => Err(ResponderError::Failed(Box::new(error))),
                 Ok(Ended::Limit(why) | Ended::Over(why)) => Err(ResponderError::Limit(why)),
-                // It ended without a report: what it says is one, and nobody is sure of it.
-                Ok(Ended::Answered(summary)) => Ok(Report { summary, confidence: 0.0 }),
+                Ok(Ended::Answered(_)) => Err(ResponderError::Silent),
             }
         })
     }

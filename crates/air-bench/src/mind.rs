@@ -134,6 +134,7 @@ impl Bill {
                     cached_tokens: 0,
                     output_tokens: 0,
                     micro_usd: Some(0),
+                    unread: 0,
                 },
                 ms: 0,
             });

@@ -43,7 +43,7 @@ pub struct ModelArgs {
     /// Stop before more than so many US dollars are spent
     #[arg(long, value_name = "DOLLARS")]
     pub max_cost: Option<f64>,
-    /// Stop after so many requests to models
+    /// Stop after so many requests to models, retries included
     #[arg(long, value_name = "N")]
     pub max_calls: Option<u64>,
     /// Write requests and answers to a file, to be replayed
@@ -123,7 +123,7 @@ pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connect
     let ledger = Ledger::new(SpendLimit {
         micro_dollars: args.max_cost.or(settings.max_cost).map(micro_dollars).transpose()?,
         tokens: settings.max_tokens,
-        calls: args.max_calls.or(settings.max_calls),
+        requests: args.max_calls.or(settings.max_calls),
     });
     if settings.base_url.is_some() && settings.model.is_none() && args.base_url.is_none() {
         return Err(CliError::Usage {
@@ -148,6 +148,7 @@ pub fn connect(args: &ModelArgs, context: &Context<'_>) -> Result<Option<Connect
     let about_judge = format!("{}: {known}", judge.name());
     let judging = Arc::clone(&judge);
     let judge = LlmJudge::new(judge, second.clone(), settings.clone());
+    let judge = judge.with_ledger(ledger.clone());
     let tape = source.tape();
     Ok(Some(Connected {
         agent,

@@ -101,6 +101,8 @@ enum Line<'l> {
         cached_tokens: u64,
         output_tokens: u64,
         micro_usd: Option<u64>,
+        /// Guardrails that were not read.
+        unread: u64,
     },
     Ended {
         #[serde(flatten)]

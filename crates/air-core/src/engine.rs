@@ -29,12 +29,6 @@ impl Engine {
         self
     }
 
-    /// The same, asking no judge.
-    #[must_use]
-    pub fn unjudged(&self) -> Self {
-        Self { judged: false, ..self.clone() }
-    }
-
     /// Its rules.
     pub fn rules(&self) -> &RuleSet {
         &self.rules

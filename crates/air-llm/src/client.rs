@@ -240,7 +240,7 @@ impl Inner {
         let mut quirks = known().clone();
         let mut tried = 0;
         loop {
-            admission.sent();
+            admission.send()?;
             let refused = match self.send(&call.request, &quirks, call.listener.as_ref()).await {
                 Ok(mut answer) => {
                     tell_cut(&mut answer, call.request.max_output_tokens);

@@ -43,7 +43,7 @@ pub use self::{
     random::{Randomness, SystemRandomness},
     settings::{Confidence, JudgeSettings},
 };
-use crate::{Model, ModelError, Purpose, retrieve::Retriever};
+use crate::{Ledger, Model, ModelError, Purpose, retrieve::Retriever};
 
 /// A judge on a language model, and on a second one where the first is not sure.
 #[derive(Clone)]
@@ -57,6 +57,7 @@ struct Inner {
     purpose: Option<Purpose>,
     cache: OnceLock<Option<Cache>>,
     retriever: Retriever,
+    ledger: Ledger,
 }
 
 impl fmt::Debug for LlmJudge {
@@ -85,29 +86,34 @@ impl LlmJudge {
         settings: JudgeSettings,
         random: Arc<dyn Randomness>,
     ) -> Self {
-        Self(Arc::new(Inner {
-            model,
-            second,
-            settings,
-            random,
-            purpose: None,
-            cache: OnceLock::new(),
-            retriever: Retriever::default(),
-        }))
+        Self::make(model, second, settings, random, None, Ledger::default())
+    }
+
+    /// The same, with an account of the guardrails that it does not read.
+    #[must_use]
+    pub fn with_ledger(self, ledger: Ledger) -> Self {
+        let Inner { model, second, settings, random, purpose, .. } = &*self.0;
+        let (model, second, random) = (Arc::clone(model), second.clone(), Arc::clone(random));
+        Self::make(model, second, settings.clone(), random, *purpose, ledger)
     }
 
     /// The same for known questions: counted apart, and nothing is remembered.
     pub(crate) fn for_probes(model: Arc<dyn Model>, mut settings: JudgeSettings) -> Self {
         settings.cached_verdicts = 0;
-        Self(Arc::new(Inner {
-            model,
-            second: None,
-            settings,
-            random: Arc::new(SystemRandomness),
-            purpose: Some(Purpose::Probe),
-            cache: OnceLock::new(),
-            retriever: Retriever::default(),
-        }))
+        let random = Arc::new(SystemRandomness);
+        Self::make(model, None, settings, random, Some(Purpose::Probe), Ledger::default())
+    }
+
+    fn make(
+        model: Arc<dyn Model>,
+        second: Option<Arc<dyn Model>>,
+        settings: JudgeSettings,
+        random: Arc<dyn Randomness>,
+        purpose: Option<Purpose>,
+        ledger: Ledger,
+    ) -> Self {
+        let (cache, retriever) = (OnceLock::new(), Retriever::default());
+        Self(Arc::new(Inner { model, second, settings, random, purpose, cache, retriever, ledger }))
     }
 }
 
@@ -126,7 +132,9 @@ impl Inner {
         let mut verdicts: Vec<Option<Verdict>> = vec![None; inquiry.rules.len()];
         if inquiry.kind == QuestionKind::WouldCause {
             let most = self.settings.guardrails;
-            self.retriever.leave_out(&inquiry.rules, &inquiry.facts, most, &mut verdicts);
+            let (rules, facts) = (&inquiry.rules, &inquiry.facts);
+            let unread = self.retriever.leave_out(rules, facts, most, &mut verdicts);
+            self.ledger.unread(Purpose::Guardrails, unread);
         }
         let keys = self.keys(&inquiry);
         if let Some((cache, keys)) = &keys {

@@ -24,8 +24,8 @@ pub struct SpendLimit {
     pub micro_dollars: Option<u64>,
     /// Tokens of requests and answers.
     pub tokens: Option<u64>,
-    /// Calls, retries not counted.
-    pub calls: Option<u64>,
+    /// Requests, retries included.
+    pub requests: Option<u64>,
 }
 
 /// What some calls took.
@@ -39,6 +39,8 @@ pub struct Tally {
     pub answered: u64,
     /// Requests whose tokens were estimated: nobody told how many there were.
     pub estimated: u64,
+    /// Guardrails that no model has read, because others looked more like the step; all steps together.
+    pub unread: u64,
     /// Requests without a known price. They are not in `micro_dollars`.
     pub unpriced: u64,
     /// Tokens.
@@ -64,6 +66,7 @@ impl Tally {
             requests: by(self.requests, other.requests),
             answered: by(self.answered, other.answered),
             estimated: by(self.estimated, other.estimated),
+            unread: by(self.unread, other.unread),
             unpriced: by(self.unpriced, other.unpriced),
             usage: Usage {
                 input: by(self.usage.input, other.usage.input),
@@ -147,6 +150,16 @@ impl Ledger {
         difference
     }
 
+    /// So many guardrails were not read at a step.
+    pub(crate) fn unread(&self, purpose: Purpose, count: usize) {
+        if count > 0 {
+            let count = u64::try_from(count).unwrap_or(u64::MAX);
+            let mut books = self.books();
+            let tally = books.spent.0.entry(purpose).or_default();
+            tally.unread = tally.unread.saturating_add(count);
+        }
+    }
+
     /// Lets one call begin, if what it certainly takes may be spent.
     pub(crate) fn admit(
         &self,
@@ -175,13 +188,11 @@ impl Ledger {
 
     fn check(&self, books: &Books, price: Option<Price>, next: Reserved) -> Result<(), String> {
         let spent = books.spent.total();
-        if let Some(limit) = self.limit.calls
-            && spent.calls.saturating_add(books.reserved.calls) >= limit
+        if let Some(limit) = self.limit.requests
+            && spent.requests.saturating_add(books.reserved.calls) >= limit
         {
-            return Err(format!(
-                "{} calls were made, and no more than {limit} may be",
-                spent.calls
-            ));
+            let sent = spent.requests;
+            return Err(format!("{sent} requests were sent, and no more than {limit} may be"));
         }
         if let Some(limit) = self.limit.tokens {
             let (has, least) = (spent.tokens(), books.reserved.tokens.saturating_add(next.tokens));
@@ -217,11 +228,12 @@ impl Spendings for Ledger {
     fn take(&self) -> Vec<Spending> {
         let spending = |(purpose, tally): (Purpose, Tally)| Spending {
             purpose: purpose.name().to_owned(),
-            calls: tally.calls,
+            calls: tally.requests,
             input_tokens: tally.usage.input,
             cached_tokens: tally.usage.cached,
             output_tokens: tally.usage.output,
             micro_usd: tally.cost(),
+            unread: tally.unread,
         };
         self.take().iter().map(spending).collect()
     }
@@ -230,6 +242,15 @@ impl Spendings for Ledger {
 /// About how many tokens a request is, before anybody has counted: for telling costs in advance.
 pub fn likely_tokens(request: &Request) -> u64 {
     Weight::of(request).likely
+}
+
+/// What to say to people of guardrails that were not read; nothing where there are none.
+pub fn told_unread(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        1 => "; 1 guardrail looked less like the step and was not read".to_owned(),
+        _ => format!("; {count} guardrails looked less like the step and were not read"),
+    }
 }
 
 /// Millionths of a dollar, for people.

@@ -26,7 +26,7 @@ pub use draft::ModelDrafter;
 pub use fence::Fence;
 pub use judge::{JudgeSettings, LlmJudge};
 pub use key::{Key, KeyError, Keyring, find_key};
-pub use ledger::{Ledger, SpendLimit, Spent, Tally, dollars, likely_tokens};
+pub use ledger::{Ledger, SpendLimit, Spent, Tally, dollars, likely_tokens, told_unread};
 pub use model::{Call, Listener, Model, ModelError, Purpose};
 pub use price::{Price, Prices};
 pub use probe::{PairScore, Score, probe};

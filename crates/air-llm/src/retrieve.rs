@@ -1,5 +1,10 @@
 //! Picks the guardrails that a model reads, by words: what a plan and a call share with the text of a
 //! guardrail and with the plans and calls that it was learned from.
+//!
+//! The words are the agent's own. So each part of a call is compared by itself, and the guardrail that is
+//! nearest to it is read whatever else the step says: many words hide none, they only make more be read.
+
+mod query;
 
 use std::{
     collections::{HashMap, HashSet, hash_map::RandomState},
@@ -8,16 +13,15 @@ use std::{
 };
 
 use air_core::{
-    fact::{Facts, Root},
+    fact::Facts,
     outcome::{Outcome, Verdict},
     rule::{Rule, Severity},
-    value::Value,
 };
 
 /// Who answers for a guardrail that is not picked.
 const NAME: &str = "retriever/1";
-/// Text of one source that is looked at: half from its start, half from its end, in bytes.
-const MOST_TEXT: usize = 64 << 10;
+/// Guardrails that are picked for parts of a call beside those that are nearest to all of it.
+const MOST_FOR_PARTS: usize = 128;
 /// Guardrails that are remembered; past it, the index is built anew.
 const MOST_RULES: usize = 16 << 10;
 /// Pieces of words count less than words.
@@ -44,7 +48,8 @@ struct Index {
 }
 
 impl Retriever {
-    /// Which of `rules` a model reads: those of severity `critical`, and `most` others, nearest first.
+    /// Which of `rules` a model reads: those of severity `critical`; `most` others, nearest first to the
+    /// call, the plan and what AIR reads in both; and whichever is nearest to a part of the call.
     pub fn pick(&self, rules: &[Arc<Rule>], facts: &Facts, most: usize) -> HashSet<usize> {
         let critical =
             |at: &usize| rules.get(*at).is_some_and(|rule| rule.severity == Severity::Critical);
@@ -66,21 +71,22 @@ impl Retriever {
             *index = Index::default();
         }
         let places: Vec<usize> = rules.iter().map(|rule| index.place(rule)).collect();
-        let rankings: Vec<Vec<usize>> = queries(facts)
-            .iter()
-            .map(|query| {
-                let scores = index.scores(query);
-                let score = |at: &usize| {
-                    let score = places.get(*at).and_then(|place| scores.get(*place));
-                    score.copied().unwrap_or_default()
-                };
-                let mut ranked: Vec<(f32, usize)> =
-                    others.iter().map(|at| (score(at), *at)).filter(|(s, _)| *s > 0.0).collect();
-                ranked.sort_by(|(a, one), (b, other)| b.total_cmp(a).then(one.cmp(other)));
-                ranked.into_iter().map(|(_, at)| at).collect()
-            })
-            .collect();
-        drop(index);
+        let scored = |query: &str| {
+            let scores = index.scores(query);
+            let score = |at: &usize| {
+                let score = places.get(*at).and_then(|place| scores.get(*place));
+                score.copied().unwrap_or_default()
+            };
+            others.iter().map(|at| (score(at), *at)).filter(|(s, _)| *s > 0.0).collect::<Vec<_>>()
+        };
+        let nearer = |(a, one): &(f32, usize), (b, other): &(f32, usize)| {
+            b.total_cmp(a).then(one.cmp(other))
+        };
+        let rankings = query::wholes(facts).map(|query| {
+            let mut ranked = scored(&query);
+            ranked.sort_by(nearer);
+            ranked.into_iter().map(|(_, at)| at).collect::<Vec<_>>()
+        });
         let limit = picked.len() + most;
         // In turns, so that a plan full of words cannot crowd out what the call itself is near to.
         let longest = rankings.iter().map(Vec::len).max().unwrap_or_default();
@@ -94,36 +100,43 @@ impl Retriever {
             }
             picked.insert(*at);
         }
+        let limit = limit + MOST_FOR_PARTS;
+        for part in query::parts(facts) {
+            if picked.len() == rules.len() || picked.len() >= limit {
+                break;
+            }
+            picked.extend(scored(&part).into_iter().min_by(nearer).map(|(_, at)| at));
+        }
         picked
     }
 
-    /// Answers for those of `rules` that are not picked.
+    /// Answers for those of `rules` that are not picked; how many they are.
     pub(crate) fn leave_out(
         &self,
         rules: &[Arc<Rule>],
         facts: &Facts,
         most: usize,
         verdicts: &mut [Option<Verdict>],
-    ) {
+    ) -> usize {
         if rules.len() <= most {
-            return;
+            return 0;
         }
         let picked = self.pick(rules, facts, most);
+        let (all, unread) = (rules.len(), rules.len() - picked.len());
         for (at, verdict) in verdicts.iter_mut().enumerate() {
             if !picked.contains(&at) {
                 *verdict = Some(Verdict {
                     outcome: Outcome::Unsatisfied,
                     confidence: 0.5,
                     rationale: format!(
-                        "not read by the model: {} of {} guardrails are nearer to the step",
-                        picked.len(),
-                        rules.len()
+                        "not read: {unread} of {all} guardrails looked less like the step"
                     ),
                     judge: NAME.to_owned(),
                     quotes: Vec::new(),
                 });
             }
         }
+        unread
     }
 }
 
@@ -202,44 +215,4 @@ impl Index {
 #[expect(clippy::cast_precision_loss, reason = "a count of guardrails, far below 2^24")]
 fn real(count: usize) -> f32 {
     count as f32
-}
-
-/// What the guardrails are compared with: the call, the plan, and what AIR reads in both.
-fn queries(facts: &Facts) -> [String; 3] {
-    let of = |roots: &[Root]| {
-        let mut text = String::new();
-        for root in roots {
-            facts.get(*root).into_iter().for_each(|value| collect(value, &mut text, 8));
-        }
-        text
-    };
-    [of(&[Root::Args]), of(&[Root::Plan]), of(&[Root::Intents, Root::Code])]
-}
-
-fn collect(value: &Value, out: &mut String, depth: usize) {
-    if out.len() >= MOST_TEXT {
-        return;
-    }
-    match value {
-        Value::String(text) => {
-            let half = MOST_TEXT / 4;
-            out.push(' ');
-            if text.len() <= 2 * half {
-                out.push_str(text);
-            } else {
-                let start = text.floor_char_boundary(half);
-                let end = text.ceil_char_boundary(text.len() - half);
-                out.push_str(text.get(..start).unwrap_or_default());
-                out.push(' ');
-                out.push_str(text.get(end..).unwrap_or_default());
-            }
-        }
-        Value::List(list) if depth > 0 => {
-            list.items.iter().for_each(|item| collect(item, out, depth - 1));
-        }
-        Value::Map(fields) if depth > 0 => {
-            fields.values().for_each(|value| collect(value, out, depth - 1));
-        }
-        _ => {}
-    }
 }

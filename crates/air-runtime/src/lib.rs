@@ -7,6 +7,7 @@ mod decide;
 mod engine;
 mod eradicate;
 mod facts;
+mod hands;
 mod incident;
 mod models;
 mod order;

@@ -1,29 +1,28 @@
 //! The agent responds to its own incident: what it is told, what it may do, and what is kept of it.
 //!
-//! Nothing that it says counts as proof. Every call is guarded as before the incident, is recorded, and
-//! is an incident itself where an AIR rule holds on it; then it is taken back, and the response ends.
+//! Nothing that it says counts as proof. A call that is cut off, by a limit or a crash, is taken back.
 
-use std::{sync::OnceLock, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use air_core::{
     effects::Change,
-    evaluation::{Gate, Review},
-    id::ActionId,
+    id::{ActionId, CheckpointId},
     incident::{Action, Incident, IncidentEvent, Input, MAX_TRIES},
-    port::{
-        BoxFuture, Event, Hands, HandsError, Order, Report, ResponderError, Stream, ToolError,
-        ToolInfo,
-    },
+    port::{BoxFuture, Event, Order, Report, Responder, ResponderError, Stream},
     redact::redact,
     rule::RuleKind,
-    step::{Arguments, CompletedStep, Observation, ProposedStep, ToolCall},
 };
 use futures::future::{Either, select};
 
 use crate::{
     Ports,
-    decide::{decide, payload, refusal},
-    facts::Scene,
+    hands::Guarded,
     respond::{Case, Context, record},
     session::RuntimeError,
 };
@@ -42,31 +41,23 @@ pub(crate) async fn perform(
     let Action::Order { told, fallback } = action else {
         return Ok(Input::Finished(Err("this is no order".to_owned())));
     };
-    let last = incident.tries() + 1 >= MAX_TRIES;
-    let responder = match &ports.responder {
-        Some(responder) if !(last && *fallback) => responder,
-        _ if *fallback => return Ok(Input::Finished(put_back(ports, case, incident).await)),
-        _ => return Ok(Input::Finished(Err("no agent is there to respond".to_owned()))),
+    let Some(responder) = hand(ports, incident, *fallback) else {
+        return Ok(Input::Finished(if *fallback {
+            put_back(ports, case, incident).await
+        } else {
+            Err("no agent is there to respond".to_owned())
+        }));
     };
     let order = order(ports, context, case, incident, *told).await?;
-    let mut hands = Guarded { ports, context, incident, id, calls: 0, order: &order };
-    let answered = {
-        let respond = responder.respond(&order, &mut hands);
-        match &ports.background {
-            None => respond.await,
-            Some(background) => {
-                let limit = background.sleep(order.deadline + GRACE);
-                match select(respond, limit).await {
-                    Either::Left((answered, _)) => answered,
-                    Either::Right(_) => Err(ResponderError::Limit(format!("{:?}", order.deadline))),
-                }
-            }
-        }
-    };
-    let calls = hands.calls;
+    let at_work = AtomicBool::new(false);
+    let mut hands = Guarded::new(ports, context, incident, id, &order, &at_work);
+    let responding = responder.respond(&order, &mut hands);
+    let answered = within(ports, responding, &order, &at_work).await;
+    let calls = hands.calls();
+    let left = stopped(ports, incident).await?;
     let Report { summary, confidence } = match answered {
         Ok(report) => report,
-        Err(error) => return Ok(Input::Finished(Err(redact(&error.to_string())))),
+        Err(error) => return Ok(Input::Finished(Err(redact(&format!("{error}{left}"))))),
     };
     let confidence = if confidence.is_finite() { confidence.clamp(0.0, 1.0) } else { 0.0 };
     let summary = redact(&summary);
@@ -86,6 +77,86 @@ pub(crate) async fn perform(
         let said = format!("the agent responded with {calls}; confidence {confidence:.2}");
         Input::Finished(Ok(said))
     })
+}
+
+/// The agent that is to respond in this try; `None`: it is AIR's.
+fn hand<'a>(
+    ports: &'a Ports,
+    incident: &Incident,
+    fallback: bool,
+) -> Option<&'a Arc<dyn Responder>> {
+    let last = incident.tries() + 1 >= MAX_TRIES;
+    ports.responder.as_ref().filter(|_| !(last && fallback))
+}
+
+/// A process ended while an order was carried out: what that try began is no more.
+pub(crate) async fn reconcile(
+    ports: &Ports,
+    case: &Case,
+    incident: &Incident,
+    fallback: bool,
+) -> Result<Input, RuntimeError> {
+    if fallback && hand(ports, incident, fallback).is_none() {
+        return Ok(Input::Finished(put_back(ports, case, incident).await));
+    }
+    let left = stopped(ports, incident).await?;
+    Ok(Input::Finished(Err(format!("AIR ended while the agent responded{left}"))))
+}
+
+/// Waits for the agent as long as the order allows. A call under way ends by its own limit, and is
+/// recorded, before the agent is left.
+async fn within(
+    ports: &Ports,
+    mut responding: BoxFuture<'_, Result<Report, ResponderError>>,
+    order: &Order,
+    at_work: &AtomicBool,
+) -> Result<Report, ResponderError> {
+    let Some(background) = &ports.background else { return responding.await };
+    let mut limit = order.deadline + GRACE;
+    loop {
+        match select(responding, background.sleep(limit)).await {
+            Either::Left((answered, _)) => return answered,
+            Either::Right(((), going)) if at_work.load(Ordering::SeqCst) => {
+                (responding, limit) = (going, GRACE);
+            }
+            Either::Right(_) => return Err(ResponderError::Limit(format!("{:?}", order.deadline))),
+        }
+    }
+}
+
+/// Nothing that the agent began in response goes on, and a call that was cut off is taken back. What
+/// there is to say of it.
+async fn stopped(ports: &Ports, incident: &Incident) -> Result<String, RuntimeError> {
+    let Some(cut) = cut_off(ports, incident).await? else { return Ok(String::new()) };
+    let workspace = &ports.workspace;
+    let back = match workspace.kill().await {
+        Ok(_) => workspace.rollback(&cut).await,
+        failed => failed,
+    };
+    Ok(match back {
+        Ok(_) => "; its last call was cut off, and was taken back".to_owned(),
+        Err(error) => {
+            redact(&format!("; its last call was cut off, and could not be taken back: {error}"))
+        }
+    })
+}
+
+/// The state before a call of the response that began and was never recorded as done.
+async fn cut_off(ports: &Ports, incident: &Incident) -> Result<Option<CheckpointId>, RuntimeError> {
+    let records = ports.journal.read(&Stream::Incident(incident.id().clone())).await?;
+    let mut open = None;
+    for record in records {
+        match record.event {
+            Event::Incident(IncidentEvent::AgentActing { checkpoint, .. }) => {
+                open = Some(checkpoint);
+            }
+            Event::Incident(
+                IncidentEvent::AgentActed { .. } | IncidentEvent::ActionFinished { .. },
+            ) => open = None,
+            Event::Incident(_) | Event::Session(_) => {}
+        }
+    }
+    Ok(open)
 }
 
 async fn order(
@@ -132,147 +203,4 @@ async fn put_back(ports: &Ports, case: &Case, incident: &Incident) -> Result<Str
     let back = ports.workspace.rollback(&incident.detection().checkpoint).await;
     said.push(back.map_err(|error| told(&error))?);
     Ok(redact(&said.join("; ")))
-}
-
-/// The agent's tools while it responds.
-struct Guarded<'a> {
-    ports: &'a Ports,
-    context: &'a Context<'a>,
-    incident: &'a mut Incident,
-    id: &'a ActionId,
-    calls: u32,
-    order: &'a Order,
-}
-
-impl Hands for Guarded<'_> {
-    fn tools(&self) -> Vec<ToolInfo> {
-        self.ports.tools.all()
-    }
-
-    fn call<'a>(
-        &'a mut self,
-        plan: &'a str,
-        tool: &'a str,
-        arguments: Arguments,
-    ) -> BoxFuture<'a, Result<Observation, HandsError>> {
-        Box::pin(async move {
-            if self.calls >= self.order.max_calls {
-                return Err(HandsError::Limit(format!("{} calls were made", self.calls)));
-            }
-            self.calls += 1;
-            let step = ProposedStep {
-                session: self.incident.detection().session.clone(),
-                index: self.incident.detection().index,
-                plan: plan.to_owned(),
-                call: ToolCall {
-                    id: format!("{}.{}", self.id, self.calls).as_str().into(),
-                    tool: tool.to_owned(),
-                    arguments,
-                },
-            };
-            self.step(step).await
-        })
-    }
-}
-
-impl Guarded<'_> {
-    async fn step(&mut self, step: ProposedStep) -> Result<Observation, HandsError> {
-        if self.ports.tools.tool(&step.call.tool).is_none() {
-            let why = format!("unknown tool `{}`", step.call.tool);
-            return self.refused(step, why).await;
-        }
-        if let Some(why) = self.gate(&step).await {
-            return self.refused(step, why).await;
-        }
-        let failed = |error: RuntimeError| HandsError::Failed(Box::new(error));
-        let checkpoint =
-            self.ports.workspace.checkpoint().await.map_err(|error| failed(error.into()))?;
-        let seen = match self.ports.tools.call(&step.call).await {
-            Ok(seen) => seen,
-            Err(error @ ToolError::Lost(_)) => return Err(HandsError::Failed(Box::new(error))),
-            Err(error) => Observation { error: Some(error.to_string()), ..Observation::default() },
-        };
-        let done = CompletedStep { proposed: step, observation: Some(seen.clone()) };
-        self.record(&done, None).await.map_err(failed)?;
-        match self.harm(&done, &checkpoint).await {
-            None => Ok(seen),
-            Some(rules) => {
-                let back = self.ports.workspace.rollback(&checkpoint).await;
-                let back = match back {
-                    Ok(_) => "it was taken back".to_owned(),
-                    Err(error) => format!("it could not be taken back: {error}"),
-                };
-                Err(HandsError::Harm(redact(&format!("{rules} holds on it; {back}"))))
-            }
-        }
-    }
-
-    fn scene<'s>(
-        &'s self,
-        step: &'s ProposedStep,
-        after: Option<(&'s Option<Observation>, &'s air_core::id::CheckpointId)>,
-    ) -> Scene<'s> {
-        Scene {
-            ports: self.ports,
-            session: &step.session,
-            task: self.context.task,
-            agent: self.context.agent,
-            history: self.context.history,
-            step,
-            after,
-            code: OnceLock::new(),
-        }
-    }
-
-    /// Why a guardrail keeps the call from running. Nobody is asked during a response.
-    async fn gate(&self, step: &ProposedStep) -> Option<String> {
-        let evaluation = self.context.engine.before_step(&step.call.tool);
-        if evaluation.is_empty() {
-            return None;
-        }
-        let scene = self.scene(step, None);
-        let mut facts = scene.facts();
-        let decided = decide(&scene, evaluation, &mut facts, None).await;
-        let refused = matches!(decided.decision, Gate::Block | Gate::Ask);
-        refused.then(|| refusal(&decided.hits, &decided.undetermined))
-    }
-
-    /// The AIR rules whose conditions hold on the call by itself.
-    async fn harm(
-        &self,
-        done: &CompletedStep,
-        since: &air_core::id::CheckpointId,
-    ) -> Option<String> {
-        let evaluation = self.context.engine.unjudged().after_step(&done.proposed.call.tool);
-        let scene = self.scene(&done.proposed, Some((&done.observation, since)));
-        let effects = scene.effects(since).await;
-        let mut facts = scene.facts();
-        let decided = decide(&scene, evaluation, &mut facts, Some(&effects)).await;
-        (decided.decision == Review::Respond).then(|| {
-            let rules = decided.hits.iter().map(|finding| format!("@{}", finding.rule.name));
-            rules.collect::<Vec<_>>().join(", ")
-        })
-    }
-
-    async fn refused(
-        &mut self,
-        step: ProposedStep,
-        why: String,
-    ) -> Result<Observation, HandsError> {
-        let seen = Observation { error: Some(format!("refused: {why}")), ..Observation::default() };
-        let done = CompletedStep { proposed: step, observation: None };
-        let recorded = self.record(&done, Some(redact(&why))).await;
-        recorded.map_err(|error| HandsError::Failed(Box::new(error)))?;
-        Ok(seen)
-    }
-
-    async fn record(
-        &mut self,
-        done: &CompletedStep,
-        refused: Option<String>,
-    ) -> Result<(), RuntimeError> {
-        let step = payload(self.ports, done).await?;
-        let tool = done.proposed.call.tool.clone();
-        record(self.ports, self.incident, Input::Acted { tool, step, refused }).await
-    }
 }

@@ -85,12 +85,15 @@ pub(crate) async fn drive(
                 record(ports, &mut incident, input).await?;
             }
             Directive::Reconcile { id, action } => {
-                let input = if action.is_idempotent() {
-                    perform(ports, context, &case, &mut incident, (&id, &action)).await?
-                } else if matches!(action, Action::Repair { .. }) {
-                    repair::reconcile(ports, &incident, &id).await?
-                } else {
-                    Input::Lost
+                let input = match &action {
+                    Action::Repair { .. } => repair::reconcile(ports, &incident, &id).await?,
+                    Action::Order { fallback, .. } => {
+                        order::reconcile(ports, &case, &incident, *fallback).await?
+                    }
+                    _ if action.is_idempotent() => {
+                        perform(ports, context, &case, &mut incident, (&id, &action)).await?
+                    }
+                    _ => Input::Lost,
                 };
                 record(ports, &mut incident, input).await?;
             }

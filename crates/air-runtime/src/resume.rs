@@ -89,7 +89,7 @@ impl Session {
             subject: format!("session {id}"),
             why: why.to_owned(),
         };
-        let Some(SessionEvent::Opened { task, agent, rules, .. }) = events.first() else {
+        let Some(SessionEvent::Opened { task, agent, rules, judge, .. }) = events.first() else {
             return Err(broken("it was never opened"));
         };
         let machine = session::Session::replay(&events);
@@ -114,6 +114,8 @@ impl Session {
             mistaken: Vec::new(),
             pending: None,
             late: Vec::new(),
+            doubted: false,
+            was_judged: judge.is_some(),
             id,
             ports,
         })
@@ -132,6 +134,7 @@ impl Session {
             undetermined: Vec::new(),
             publication: None,
         };
+        self.doubted = self.was_judged;
         for index in self.machine.open_steps().keys().copied().collect::<Vec<_>>() {
             if *self.machine.status() != Status::Monitoring {
                 break;
@@ -153,6 +156,7 @@ impl Session {
                 }
             }
         }
+        self.doubted = false;
         if let Status::Responding { incident } | Status::Unresolved { incident } =
             self.machine.status().clone()
         {

@@ -26,7 +26,7 @@ use air_core::{
 };
 use futures::{
     channel::oneshot,
-    future::{Either, select},
+    future::{AbortHandle, Abortable, select},
 };
 
 use crate::{
@@ -51,7 +51,26 @@ pub(crate) struct Pending {
     evaluation: Evaluation<AfterStep>,
     /// The questions that are open, by number.
     at: Vec<usize>,
-    answer: oneshot::Receiver<Result<Vec<Verdict>, String>>,
+    answer: Answer,
+    judging: AbortHandle,
+}
+
+/// What a judge answers, as it comes.
+enum Answer {
+    Awaited(oneshot::Receiver<Answered>),
+    Here(Answered),
+}
+
+type Answered = Result<Vec<Verdict>, String>;
+
+impl Answer {
+    /// Waits until it is here. What has come is kept where nobody waits any more.
+    async fn come(&mut self) {
+        if let Self::Awaited(answer) = self {
+            let answered = answer.await.unwrap_or_else(|_| Err("the judge is gone".to_owned()));
+            *self = Self::Here(answered);
+        }
+    }
 }
 
 impl fmt::Debug for Pending {
@@ -120,14 +139,18 @@ impl Session {
                         let known = Some(&effects);
                         let inquiry = inquiry(&scene, kind, rules, &mut facts, known).await;
                         let (send, answer) = oneshot::channel();
+                        let (judging, registration) = AbortHandle::new_pair();
+                        let judged = Abortable::new(judge.judge(inquiry), registration);
                         background.run(Box::pin(async move {
-                            let answered = judge.judge(inquiry).await;
-                            // Nobody waits for it any more where this fails.
-                            let _ = send.send(answered.map_err(|error| told(&error)));
+                            if let Ok(answered) = judged.await {
+                                // Nobody waits for it any more where this fails.
+                                let _ = send.send(answered.map_err(|error| told(&error)));
+                            }
                         }));
+                        let answer = Answer::Awaited(answer);
                         let code = scene.code;
                         let done = Done { step, checkpoint, code, effects, facts, foretold };
-                        let pending = Pending { done, evaluation, at, answer };
+                        let pending = Pending { done, evaluation, at, answer, judging };
                         self.pending = Some(Box::new(pending));
                         return Ok(ReviewReply::Pending);
                     }
@@ -139,18 +162,40 @@ impl Session {
         self.conclude(Done { step, checkpoint, code, effects, facts, foretold }, decided).await
     }
 
+    /// Waits until the verdict on the last step is there to be taken up, by [`Self::take_up`]; for ever where none is awaited. It can be dropped at any time: wait for it beside whatever
+    /// else takes time.
+    pub async fn verdict(&mut self) {
+        match &mut self.pending {
+            Some(pending) => pending.answer.come().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Takes the verdict on the last step up, and waits for it where it is not there. The incident, if it
+    /// is one: containment and recovery are decided. What could not be decided is in
+    /// [`Session::late`], and may hold the session.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be written.
+    pub async fn take_up(&mut self) -> Result<Option<Box<Incident>>, RuntimeError> {
+        self.settle(Wait::Verdict).await
+    }
+
     /// Takes the verdict up that is still awaited, if there is one. The incident, if it is one.
     pub(crate) async fn settle(
         &mut self,
         wait: Wait,
     ) -> Result<Option<Box<Incident>>, RuntimeError> {
         let Some(pending) = self.pending.take() else { return Ok(None) };
-        let Pending { mut done, mut evaluation, at, answer } = *pending;
+        let Pending { mut done, mut evaluation, at, answer, judging } = *pending;
         let window = match (wait, self.models.review) {
             (Wait::Window, ReviewMode::Deferred { window }) => Some(window),
             _ => None,
         };
         let answered = self.awaited(answer, window).await;
+        // One that is late works on beside no later call.
+        judging.abort();
         let verdicts = verdicts(answered, at.len());
         at.into_iter().zip(verdicts).for_each(|(at, verdict)| evaluation.answer(at, verdict));
         let after = Some((&done.step.observation, &done.checkpoint));
@@ -170,22 +215,22 @@ impl Session {
         })
     }
 
-    async fn awaited(
-        &self,
-        answer: oneshot::Receiver<Result<Vec<Verdict>, String>>,
-        window: Option<Duration>,
-    ) -> Result<Vec<Verdict>, String> {
-        let gone = |_| Err("the judge is gone".to_owned());
+    async fn awaited(&self, mut answer: Answer, window: Option<Duration>) -> Answered {
         match (window, &self.ports.background) {
             (Some(window), Some(background)) => {
-                match select(answer, background.sleep(window)).await {
-                    Either::Left((answered, _)) => answered.unwrap_or_else(gone),
-                    Either::Right(_) => {
-                        Err(format!("the judge did not answer within the window of {window:?}"))
-                    }
+                let limit = background.sleep(window);
+                // Nothing is lost where the limit comes first.
+                drop(select(Box::pin(answer.come()), limit).await);
+                if matches!(answer, Answer::Awaited(_)) {
+                    let why = format!("the judge did not answer within the window of {window:?}");
+                    return Err(why);
                 }
             }
-            _ => answer.await.unwrap_or_else(gone),
+            _ => answer.come().await,
+        }
+        match answer {
+            Answer::Here(answered) => answered,
+            Answer::Awaited(_) => Err("the judge is gone".to_owned()),
         }
     }
 
@@ -210,9 +255,14 @@ impl Session {
             return Ok(ReviewReply::Incident(Box::new(incident), returned));
         }
         let undetermined = records(&decided.undetermined);
+        let review = match decided.decision {
+            // A process that ended is no way round a judge.
+            Review::Continue if self.doubted && !undetermined.is_empty() => Review::Ask,
+            review => review,
+        };
         let event = SessionEvent::StepReviewed {
             index: step.proposed.index,
-            review: decided.decision,
+            review,
             done: payload(&self.ports, &(&step, &effects)).await?,
             undetermined: undetermined.clone(),
             shadow: records(&decided.shadow),
@@ -220,7 +270,7 @@ impl Session {
         self.record(event, Durability::Process).await?;
         self.history.push(&step, effects, &code, &*self.ports.workspace);
         self.mistaken.extend(foretold);
-        Ok(match decided.decision {
+        Ok(match review {
             Review::Ask => ReviewReply::Held(undetermined),
             Review::Continue | Review::Respond => ReviewReply::Continue(undetermined),
         })

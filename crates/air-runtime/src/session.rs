@@ -150,6 +150,10 @@ pub struct Session {
     pub(crate) pending: Option<Box<Pending>>,
     /// What could not be decided of steps whose verdict came later.
     pub(crate) late: Vec<FindingRecord>,
+    /// Whether a judge took part when it was opened.
+    pub(crate) was_judged: bool,
+    /// What cannot be decided now waits for a person.
+    pub(crate) doubted: bool,
 }
 
 impl Session {
@@ -175,6 +179,8 @@ impl Session {
             mistaken: Vec::new(),
             pending: None,
             late: Vec::new(),
+            was_judged: opening.judge.is_some(),
+            doubted: false,
             faults,
             ports,
         };

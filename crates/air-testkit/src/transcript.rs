@@ -114,7 +114,9 @@ impl Stage {
 /// The part of an incident's event that a case expects.
 fn told(event: &IncidentEvent) -> Option<String> {
     Some(match event {
-        IncidentEvent::ActionStarted { .. } | IncidentEvent::Preserved { .. } => return None,
+        IncidentEvent::ActionStarted { .. }
+        | IncidentEvent::AgentActing { .. }
+        | IncidentEvent::Preserved { .. } => return None,
         IncidentEvent::ActionFinished { result: Ok(done), .. } => done.clone(),
         IncidentEvent::ActionFinished { result: Err(why), .. } => format!("failed: {why}"),
         IncidentEvent::Detected(_) => "detected".to_owned(),

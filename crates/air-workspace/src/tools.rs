@@ -163,12 +163,21 @@ const ENVIRONMENT: &str = "echo \"directory: $(pwd)\"; ls -la; echo \"user: $(wh
 
 impl ToolBox for Tools {
     fn call<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Result<Observation, ToolError>> {
+        self.call_within(call, self.workspace.inner().config.limits.timeout)
+    }
+
+    fn call_within<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        time: Duration,
+    ) -> BoxFuture<'a, Result<Observation, ToolError>> {
         let prepared = prepare(call);
         let inner = self.workspace.inner();
         Box::pin(async move {
             let work = prepared?;
             let begun = Instant::now();
-            let ran = off_thread(move || Ok(work.run(&inner))).await;
+            let time = time.min(inner.config.limits.timeout);
+            let ran = off_thread(move || Ok(work.run(&inner, time))).await;
             let ran = ran.map_err(|error| ToolError::Failed(Box::new(error)))?;
             let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
             match ran {
@@ -218,8 +227,7 @@ enum Work {
 }
 
 impl Work {
-    fn run(&self, inner: &Arc<Inner>) -> io::Result<Ran> {
-        let timeout = inner.config.limits.timeout;
+    fn run(&self, inner: &Arc<Inner>, timeout: Duration) -> io::Result<Ran> {
         let run = |argv: &[&str], stdin: &str| inner.run(argv, stdin, timeout);
         match self {
             Self::Python(code) => inner.python(code, timeout),

@@ -199,6 +199,22 @@ impl Host {
         self.session.late()
     }
 
+    /// Waits until the verdict on the last step is there to be taken up; for ever where none is awaited.
+    /// It can be dropped at any time.
+    pub async fn verdict(&mut self) {
+        self.session.verdict().await;
+    }
+
+    /// Takes the verdict on the last step up, where it is awaited. The incident, if it is one:
+    /// containment and recovery are decided. The session may be held by it.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be written.
+    pub async fn take_up(&mut self) -> Result<Option<Box<Incident>>, RuntimeError> {
+        self.session.take_up().await
+    }
+
     /// Does what is not on the agent's path, such as eradication, and takes the verdict on the last step
     /// up where it is awaited. The incident, if one is open.
     ///

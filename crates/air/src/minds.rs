@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use air_agent::AgentResponder;
-use air_core::port::{Background, Judge, Responder, Spending, Spendings, Synthesizer};
+use air_core::port::{Background, Judge, Responder, Spendings, Synthesizer};
 use air_llm::{Ledger, Model, ModelDrafter, Threads};
 use air_synth::{Compiler, Drafted};
 
@@ -45,26 +45,11 @@ impl Minds {
     }
 
     pub(crate) fn background(&self) -> Option<Arc<dyn Background>> {
-        self.judge.is_some().then(|| Arc::new(Threads) as Arc<dyn Background>)
+        let wanted = self.judge.is_some() || self.agent.is_some();
+        wanted.then(|| Arc::new(Threads) as Arc<dyn Background>)
     }
 
     pub(crate) fn spendings(&self) -> Option<Arc<dyn Spendings>> {
-        self.ledger.clone().map(|ledger| Arc::new(Account(ledger)) as Arc<dyn Spendings>)
-    }
-}
-
-struct Account(Ledger);
-
-impl Spendings for Account {
-    fn take(&self) -> Vec<Spending> {
-        let spending = |(purpose, tally): (air_llm::Purpose, air_llm::Tally)| Spending {
-            purpose: purpose.name().to_owned(),
-            calls: tally.requests,
-            input_tokens: tally.usage.input,
-            cached_tokens: tally.usage.cached,
-            output_tokens: tally.usage.output,
-            micro_usd: tally.cost(),
-        };
-        self.0.take().iter().map(spending).collect()
+        self.ledger.clone().map(|ledger| Arc::new(ledger) as Arc<dyn Spendings>)
     }
 }

@@ -19,6 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::{Host, StepOutcome};
 
+const HELD: &str = "the session is held until a person has looked at it";
+
 /// Hears what becomes of an agent's steps.
 pub trait Watcher {
     /// A step is about to be examined.
@@ -51,6 +53,14 @@ impl<'a, W: Watcher> Stage<'a, W> {
     pub fn new(host: &'a mut Host, watcher: W, minutes: Option<Minutes>) -> Self {
         Self { host, watcher, minutes, incident: None, held: false }
     }
+
+    /// Tells what could not be decided on the step of that number.
+    fn late(&mut self, number: u32) {
+        let notes = self.host.late();
+        if !notes.is_empty() {
+            self.watcher.late(number, &notes);
+        }
+    }
 }
 
 impl<W: Watcher> Environment for Stage<'_, W> {
@@ -63,16 +73,13 @@ impl<W: Watcher> Environment for Stage<'_, W> {
         self.watcher.begins(number, plan, tool, &arguments);
         let outcome = self.host.step(plan, tool, arguments).await;
         let outcome = outcome.map_err(|error| error.to_string())?;
-        let late = self.host.late();
-        if !late.is_empty() {
-            self.watcher.late(number.saturating_sub(1), &late);
-        }
+        self.late(number.saturating_sub(1));
         self.watcher.came(number, &outcome);
         Ok(match outcome {
             StepOutcome::Ran { observation, .. } => Acted::Seen(observation),
             StepOutcome::Held { .. } => {
                 self.held = true;
-                Acted::Over("the session is held until a person has looked at it".to_owned())
+                Acted::Over(HELD.to_owned())
             }
             StepOutcome::Refused { findings, message } if findings.is_empty() => {
                 self.held = self.host.session().held();
@@ -85,6 +92,22 @@ impl<W: Watcher> Environment for Stage<'_, W> {
                 Acted::Over(over)
             }
         })
+    }
+
+    async fn news(&mut self) {
+        self.host.verdict().await;
+    }
+
+    async fn take_up(&mut self) -> Result<Option<String>, String> {
+        let incident = self.host.take_up().await.map_err(|error| error.to_string())?;
+        self.late(self.host.session().next_index().saturating_sub(1));
+        if let Some(incident) = incident {
+            let over = format!("incident {}", incident.id());
+            self.incident = Some(incident);
+            return Ok(Some(over));
+        }
+        self.held = self.host.session().held();
+        Ok(self.held.then(|| HELD.to_owned()))
     }
 
     fn heard(&mut self, what: Heard<'_>) {

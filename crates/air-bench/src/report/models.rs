@@ -329,8 +329,9 @@ fn taken(text: &mut String, spent: &[Item], played: usize) {
          |--|--|--|--|--|--|--|"
     );
     for Item { spending, ms } in spent {
-        let Spending { purpose, calls, input_tokens, cached_tokens, output_tokens, micro_usd } =
-            spending;
+        let Spending {
+            purpose, calls, input_tokens, cached_tokens, output_tokens, micro_usd, ..
+        } = spending;
         let cost = micro_usd.map_or("not known".to_owned(), dollars);
         let _ = writeln!(
             text,

@@ -9,7 +9,7 @@ use air_core::{
     session::SessionEvent,
     step::CompletedStep,
 };
-use air_llm::dollars;
+use air_llm::{dollars, told_unread};
 use futures::executor::block_on;
 use serde::Serialize;
 
@@ -130,9 +130,17 @@ fn tell(air: &Air, record: &IncidentRecord) -> Result<Story, CliError> {
         }
         None => None,
     };
-    let entries = record.events.iter().filter_map(|(at, event)| {
+    let after = record.events.iter().skip(1).map(|(_, event)| Some(event)).chain([None]);
+    let entries = record.events.iter().zip(after).filter_map(|((at, event), next)| {
+        // A call that came back is told then.
+        let came_back = matches!(next, Some(IncidentEvent::AgentActed { .. }));
+        if matches!(event, IncidentEvent::AgentActing { .. }) && came_back {
+            return None;
+        }
         let (stage, mut text) = entry(event, &record.incident)?;
-        if let IncidentEvent::AgentActed { step, .. } = event {
+        if let IncidentEvent::AgentActing { step, .. } | IncidentEvent::AgentActed { step, .. } =
+            event
+        {
             text.push_str(&called(air, step));
         }
         Some(Entry { at_ms: at.0, stage, text })
@@ -193,6 +201,7 @@ fn summed<'s>(spent: impl Iterator<Item = &'s Spending>) -> Vec<Spending> {
         match all.iter_mut().find(|sum| sum.purpose == one.purpose) {
             Some(sum) => {
                 sum.calls += one.calls;
+                sum.unread += one.unread;
                 sum.input_tokens += one.input_tokens;
                 sum.cached_tokens += one.cached_tokens;
                 sum.output_tokens += one.output_tokens;
@@ -271,6 +280,9 @@ fn entry(
 ) -> Option<(&'static str, String)> {
     Some(match event {
         IncidentEvent::Detected(_) => ("detected", "the session's task was ended".to_owned()),
+        IncidentEvent::AgentActing { tool, .. } => {
+            ("cut off", format!("the agent's call of `{tool}` did not end"))
+        }
         IncidentEvent::AgentActed { tool, refused: None, .. } => {
             ("response", format!("the agent called `{tool}`"))
         }
@@ -378,12 +390,13 @@ fn write(story: &Story, context: &mut Context<'_>) -> Result<(), CliError> {
         let cost = spent.micro_usd.map_or_else(|| "price unknown".to_owned(), dollars);
         writeln!(
             out,
-            "  {:<12}  {} calls, {} tokens in ({} cached), {} out, {cost}",
+            "  {:<12}  {} calls, {} tokens in ({} cached), {} out, {cost}{}",
             spent.purpose,
             spent.calls,
             spent.input_tokens,
             spent.cached_tokens,
-            spent.output_tokens
+            spent.output_tokens,
+            told_unread(spent.unread)
         )?;
     }
     writeln!(out, "\n{bold}guardrail{bold:#}")?;

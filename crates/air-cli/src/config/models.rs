@@ -26,7 +26,7 @@ pub struct ModelSettings {
     pub max_cost: Option<f64>,
     /// `[model] max_tokens`: of requests and answers, a run.
     pub max_tokens: Option<u64>,
-    /// `[model] max_calls`: requests, a run.
+    /// `[model] max_calls`: requests a run, retries included.
     pub max_calls: Option<u64>,
     /// `[model] timeout_s`: for one request, retries included.
     pub timeout_s: Option<NonZeroU32>,

@@ -96,6 +96,7 @@ impl Teller<'_, '_> {
             IncidentEvent::OrderGiven { .. }
             | IncidentEvent::AgentAnswered
             | IncidentEvent::ActionStarted { .. }
+            | IncidentEvent::AgentActing { .. }
             | IncidentEvent::Preserved { .. }
             | IncidentEvent::Resumed { .. }
             | IncidentEvent::Closed { .. }

@@ -1,6 +1,6 @@
 //! What a model says, and what it takes.
 
-use air_llm::{Spent, dollars};
+use air_llm::{Spent, dollars, told_unread};
 
 use super::{Line, Teller, plain};
 use crate::error::CliError;
@@ -57,25 +57,27 @@ impl Teller<'_, '_> {
     pub fn spent(&mut self, spent: &Spent) -> Result<(), CliError> {
         for (purpose, tally) in spent.iter() {
             let (purpose, usage) = (purpose.name(), tally.usage);
-            let (calls, micro_usd) = (tally.calls, tally.cost());
+            let (requests, micro_usd) = (tally.requests, tally.cost());
             if self.json() {
                 self.context.json(&Line::Spent {
                     purpose,
-                    calls,
+                    calls: requests,
                     input_tokens: usage.input,
                     cached_tokens: usage.cached,
                     output_tokens: usage.output,
                     micro_usd,
+                    unread: tally.unread,
                 })?;
                 continue;
             }
             let cost = micro_usd.map_or_else(|| "price unknown".to_owned(), dollars);
             let text = format!(
-                "{purpose}: {calls} {}, {} tokens in ({} cached), {} out, {cost}",
-                if calls == 1 { "call" } else { "calls" },
+                "{purpose}: {requests} {}, {} tokens in ({} cached), {} out, {cost}{}",
+                if requests == 1 { "request" } else { "requests" },
                 usage.input,
                 usage.cached,
                 usage.output,
+                told_unread(tally.unread),
             );
             self.stage("model", &text)?;
         }

@@ -111,12 +111,10 @@ impl Action {
             | Self::Quarantine { .. }
             | Self::Rollback
             | Self::Restart
-            // It begins anew, with a state that it looks at first.
-            | Self::Order { .. }
             | Self::Impossible { .. } => true,
             Self::Call { idempotent, .. } => *idempotent,
-            // It is an agent's program: once is enough.
-            Self::Repair { .. } => false,
+            // What an agent does is its own each time.
+            Self::Order { .. } | Self::Repair { .. } => false,
         }
     }
 
@@ -212,7 +210,18 @@ pub enum IncidentEvent {
         /// What it did, or why it failed. Redacted.
         result: Result<String, String>,
     },
-    /// The agent made a call in response.
+    /// The agent is about to make a call in response. Written before it runs.
+    AgentActing {
+        /// The order that it follows.
+        action: ActionId,
+        /// The tool.
+        tool: String,
+        /// The step, with nothing observed yet, as a payload.
+        step: PayloadId,
+        /// The state before it: what is gone back to where the call is cut off.
+        checkpoint: CheckpointId,
+    },
+    /// The agent made a call in response, or was kept from it.
     AgentActed {
         /// The order that it follows.
         action: ActionId,
@@ -294,6 +303,15 @@ pub enum Input {
     Finished(Result<String, String>),
     /// The running action kept evidence.
     Preserved(Vec<Exhibit>),
+    /// The agent is about to make a call in response.
+    Acting {
+        /// The tool.
+        tool: String,
+        /// The step, with nothing observed yet, as a payload.
+        step: PayloadId,
+        /// The state before it.
+        checkpoint: CheckpointId,
+    },
     /// The agent made a call in response, or was kept from it.
     Acted {
         /// The tool.

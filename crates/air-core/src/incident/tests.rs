@@ -76,6 +76,7 @@ fn inputs(incident: &Incident) -> Vec<Input> {
         Input::Starting(action_id(&incident.id, incident.started + 1)),
         Input::Finished(Ok("done".into())),
         Input::Finished(Err("failed".into())),
+        Input::Acting { tool: "bash".into(), step: "p3".into(), checkpoint: "c2".into() },
         Input::Acted { tool: "bash".into(), step: "p4".into(), refused: None },
         Input::Reported { summary: "the file is gone".into(), confidence: 0.9 },
         Input::Lost,

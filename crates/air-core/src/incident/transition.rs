@@ -96,6 +96,10 @@ impl Incident {
             (Input::Preserved(exhibits), Some(_)) => {
                 Some(vec![IncidentEvent::Preserved { exhibits }])
             }
+            (Input::Acting { tool, step, checkpoint }, Some(action)) => {
+                let action = action.clone();
+                Some(vec![IncidentEvent::AgentActing { action, tool, step, checkpoint }])
+            }
             (Input::Acted { tool, step, refused }, Some(action)) => {
                 let action = action.clone();
                 Some(vec![IncidentEvent::AgentActed { action, tool, step, refused }])
@@ -128,12 +132,16 @@ impl Incident {
             }
             (Outcome::Satisfied, None) => ended(phase, Ending::Done, Some(verdict)),
             (Outcome::Satisfied, Some(why)) => self.retry(phase, why.clone(), Some(verdict)),
-            (Outcome::Unsatisfied, _) => {
-                let why = match phase {
+            (Outcome::Unsatisfied, spoiled) => {
+                let still = match phase {
                     Phase::Containment => "the harm goes on",
                     Phase::Recovery | Phase::Eradication => "the state is not restored",
                 };
-                self.retry(phase, why.into(), Some(verdict))
+                let why = match spoiled {
+                    Some(why) => format!("{why}; {still}"),
+                    None => still.to_owned(),
+                };
+                self.retry(phase, why, Some(verdict))
             }
         }
     }
@@ -160,6 +168,7 @@ impl Incident {
         self.revision += 1;
         match event {
             IncidentEvent::Detected(_)
+            | IncidentEvent::AgentActing { .. }
             | IncidentEvent::AgentActed { .. }
             | IncidentEvent::AgentReported { .. }
             | IncidentEvent::Preserved { .. } => {}
@@ -259,6 +268,7 @@ impl Input {
             Self::Finished(Ok(_)) => "finished",
             Self::Finished(Err(_)) => "finished with an error",
             Self::Preserved(_) => "preserved",
+            Self::Acting { .. } => "acting",
             Self::Acted { .. } => "acted",
             Self::Reported { .. } => "reported",
             Self::Lost => "lost",

@@ -50,6 +50,14 @@ pub struct Spending {
     pub output_tokens: u64,
     /// In millionths of a US dollar; `None` where a price is not known.
     pub micro_usd: Option<u64>,
+    /// Guardrails that were not read, because others looked more like the step.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unread: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Counts what models take.

@@ -58,6 +58,9 @@ pub enum ResponderError {
     /// It did not report in time, or within its calls.
     #[error("the agent did not report within {0}")]
     Limit(String),
+    /// It ended without a report.
+    #[error("the agent ended without a report")]
+    Silent,
     /// It could not be asked.
     #[error("the agent could not be asked: {0}")]
     Failed(#[source] Cause),

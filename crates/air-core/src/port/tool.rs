@@ -1,6 +1,6 @@
 //! The tools of an agent.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use super::{BoxFuture, Cause};
 use crate::step::{Observation, ToolCall};
@@ -9,6 +9,16 @@ use crate::step::{Observation, ToolCall};
 pub trait ToolBox: Send + Sync {
     /// Runs one tool. A tool that ran and failed returns an [`Observation`] with an error.
     fn call<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Result<Observation, ToolError>>;
+
+    /// The same, and ended after `time` at the latest where the tools can end a call; what it has done
+    /// by then stays. By default only their own limit ends it.
+    fn call_within<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        _time: Duration,
+    ) -> BoxFuture<'a, Result<Observation, ToolError>> {
+        self.call(call)
+    }
 
     /// What is known of a tool of that name; `None` if there is none.
     fn tool(&self, name: &str) -> Option<ToolInfo>;

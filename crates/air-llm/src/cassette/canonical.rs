@@ -63,7 +63,8 @@ fn message(message: &Message) -> Value {
     json!({ "role": role, "parts": message.parts.iter().map(part).collect::<Vec<_>>() })
 }
 
-/// The digest of a canonical form.
+/// The digest of a canonical form that is [`safe`]: of one with a secret in it, a short secret could be
+/// found by trying.
 pub(super) fn digest(canonical: &Value) -> String {
     blake3::hash(canonical.to_string().as_bytes()).to_hex().to_string()
 }

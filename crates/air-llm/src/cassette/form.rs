@@ -23,7 +23,7 @@ pub(super) struct Entry {
     pub purpose: String,
     /// The model that was asked. For people.
     pub model: String,
-    /// Of the request in its canonical form.
+    /// Of `request`.
     pub digest: String,
     /// The canonical form, without what looks like a secret. For people, and for telling differences.
     pub request: Value,

@@ -87,7 +87,7 @@ impl Model for Recorder {
     }
 
     fn answer(&self, mut call: Call) -> BoxFuture<'static, Result<Answer, ModelError>> {
-        let request = canonical::request(&call);
+        let request = canonical::safe(canonical::request(&call));
         let (purpose, nonces) = (call.purpose, call.nonces.clone());
         let heard = Arc::new(Mutex::new(Vec::new()));
         if let Some(listener) = call.listener.take() {
@@ -102,7 +102,7 @@ impl Model for Recorder {
                 purpose: purpose.name().to_owned(),
                 model,
                 digest: canonical::digest(&request),
-                request: canonical::safe(request),
+                request,
                 deltas: heard,
                 outcome: match &result {
                     Ok(answer) => Outcome::Answer(AnswerForm::from(answer)),

@@ -55,6 +55,10 @@ pub(super) struct Pass {
 impl Pass {
     /// What became of it.
     pub(super) fn settle<T>(self, result: &Result<T, ModelError>, now: Instant) {
+        // A limit of ours says nothing of the provider.
+        if matches!(result, Err(ModelError::Spent(_))) {
+            return;
+        }
         let mut state = self.breaker.state();
         let failed = matches!(
             result,

@@ -1,5 +1,7 @@
 //! What AIR itself measured that speaks for harm. A judge may explain it, never pass over it.
 
+mod vocabulary;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use air_core::{
@@ -60,95 +62,6 @@ impl Kind {
         }
     }
 
-    /// Beginnings of words by which a rule tells that it is about this.
-    fn words(self) -> &'static [&'static str] {
-        match self {
-            Self::Stored | Self::Sent | Self::Printed => &[
-                "sensitiv",
-                "secret",
-                "credential",
-                "password",
-                "passw",
-                "key",
-                "token",
-                "confidential",
-                "private",
-                "personal",
-                "leak",
-                "exfil",
-                "expos",
-                "disclos",
-                "copi",
-                "copy",
-                "sent",
-                "send",
-                "upload",
-                "transmit",
-                "print",
-                "read",
-                "reveal",
-                "content",
-                "data",
-                "log",
-                "histor",
-                "steal",
-                "publish",
-                "share",
-            ],
-            Self::Changed | Self::Deleted => &[
-                "delet", "remov", "destroy", "wip", "eras", "overwrit", "modif", "chang", "alter",
-                "tamper", "corrupt", "truncat", "replac", "edit", "writ", "lost", "loss", "clear",
-                "damag", "encrypt",
-            ],
-            Self::Startup => &[
-                "startup",
-                "start",
-                "persist",
-                "cron",
-                "login",
-                "profile",
-                "boot",
-                "autostart",
-                "alias",
-                "shell",
-                "backdoor",
-                "modif",
-                "chang",
-                "writ",
-                "system",
-                "config",
-            ],
-            Self::LeftRunning | Self::Listening | Self::ConnectedOut => &[
-                "process",
-                "running",
-                "runs",
-                "background",
-                "daemon",
-                "listen",
-                "port",
-                "server",
-                "connect",
-                "network",
-                "remote",
-                "shell",
-                "backdoor",
-                "host",
-                "download",
-                "upload",
-                "send",
-                "sent",
-                "beacon",
-                "mining",
-                "miner",
-                "mines",
-                "exfil",
-                "service",
-                "reach",
-                "leak",
-            ],
-        }
-    }
-
     /// Whether it speaks for harm in this question. What is past has neither gone on nor to be undone,
     /// though it happened.
     pub(super) fn bears_on(self, question: QuestionKind) -> bool {
@@ -163,14 +76,21 @@ impl Kind {
         }
     }
 
-    /// Whether `check` may be about this. One that uses no word that is known here may be about anything.
+    /// Whether `check` may be about this: always, unless all its words are known here and speak of something
+    /// else.
     pub(super) fn concerns(self, check: &str) -> bool {
-        let known = |kind: Self| {
-            let words = check.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
-            words.into_iter().any(|word| kind.words().iter().any(|known| word.starts_with(known)))
-        };
-        let all = [Self::Stored, Self::Changed, Self::Startup, Self::LeftRunning];
-        known(self) || !all.into_iter().any(known)
+        self.is_named_in(check) || !vocabulary::is_all_known(check)
+    }
+
+    /// Whether this is evidence under `check`, which no judge explains away alone: what has leaked or will
+    /// run by itself, and whatever else `check` speaks of in words that are known here.
+    pub(super) fn is_evidence(self, check: &str) -> bool {
+        let grave = matches!(self, Self::Stored | Self::Sent | Self::Printed | Self::Startup);
+        grave || self.is_named_in(check)
+    }
+
+    fn is_named_in(self, check: &str) -> bool {
+        vocabulary::words(check).any(|word| vocabulary::names(self, &word))
     }
 }
 

@@ -25,6 +25,9 @@ pub(super) struct Opinion {
     /// It denies harm although AIR measured something that speaks for it. Another judge must agree,
     /// where there is one.
     pub(super) explains: bool,
+    /// What was measured is evidence, in words: without another judge that agrees the denial does not
+    /// count.
+    pub(super) evidence: Option<String>,
     /// It rests on more than the question.
     pub(super) looked: bool,
 }
@@ -50,6 +53,7 @@ impl Opinion {
             quotes: Vec::new(),
             judge: judge.to_owned(),
             explains: false,
+            evidence: None,
             looked: false,
         }
     }
@@ -70,6 +74,7 @@ impl Opinion {
             quotes: Vec::new(),
             judge: scale.judge.to_owned(),
             explains: false,
+            evidence: None,
             looked: scale.round.looked,
         };
         let (real, invented): (Vec<_>, Vec<_>) =
@@ -97,9 +102,16 @@ impl Opinion {
         let signs = scale.data.signs.iter().enumerate();
         let concerns =
             |sign: &Sign| sign.kind.bears_on(scale.kind) && sign.kind.concerns(scale.check);
-        let mut concerned = signs.filter(|(_, sign)| concerns(sign)).peekable();
-        self.explains = concerned.peek().is_some();
+        let concerned: Vec<(usize, &Sign)> = signs.filter(|(_, sign)| concerns(sign)).collect();
+        self.explains = !concerned.is_empty();
+        let evidence: Vec<String> = concerned
+            .iter()
+            .filter(|(_, sign)| sign.kind.is_evidence(scale.check))
+            .map(|(_, sign)| told(sign))
+            .collect();
+        self.evidence = (!evidence.is_empty()).then(|| evidence.join("; "));
         let passed_over: Vec<String> = concerned
+            .iter()
             .filter(|(number, _)| !names(given, &scale.round.secrets, *number))
             .map(|(_, sign)| told(sign))
             .collect();
@@ -117,17 +129,21 @@ impl Opinion {
 
     /// Its verdict, where nobody else is asked.
     pub(super) fn verdict(self, threshold: f64) -> Verdict {
-        let outcome = match self.yes {
-            Err(why) => Outcome::undetermined(why),
-            Ok(yes) if self.confidence < threshold => {
+        let outcome = match (self.yes, self.evidence) {
+            (Err(why), _) => Outcome::undetermined(why),
+            (Ok(_), Some(observed)) => Outcome::undetermined(format!(
+                "the judge sees no harm in what was observed: {observed}; one judge alone cannot \
+                 explain evidence away, a second one can: name it in `[judge] second`"
+            )),
+            (Ok(yes), None) if self.confidence < threshold => {
                 let (said, sure) = (word(yes), self.confidence);
                 Outcome::undetermined(format!(
                     "the judge says {said} with a confidence of {sure:.2}, below {threshold:.2}; \
                      a person must decide"
                 ))
             }
-            Ok(true) => Outcome::Satisfied,
-            Ok(false) => Outcome::Unsatisfied,
+            (Ok(true), None) => Outcome::Satisfied,
+            (Ok(false), None) => Outcome::Unsatisfied,
         };
         Verdict {
             outcome,
@@ -168,7 +184,9 @@ impl Opinion {
                 let why = format!("a second judge does not confirm the first: {why}");
                 Self { yes: Err(why), ..second }.verdict(threshold)
             }
-            (Err(_) | Ok(_), Ok(_)) => second.verdict(threshold),
+            // Where the first has no opinion, the second is alone.
+            (Err(_), Ok(_)) => second.verdict(threshold),
+            (Ok(_), Ok(_)) => Self { evidence: None, ..second }.verdict(threshold),
         }
     }
 

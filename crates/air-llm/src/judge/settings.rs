@@ -16,8 +16,8 @@ pub struct JudgeSettings {
     pub look_calls: u32,
     /// How much of what one call returns is shown, in bytes. Default 16 KiB.
     pub look_bytes: usize,
-    /// Guardrails that a model reads at one step, those of severity `critical` aside; the retriever
-    /// picks them where there are more. Default 20.
+    /// Guardrails that a model reads at one step, those of severity `critical` aside; where there are
+    /// more, the retriever picks them, and one for each part of the call beside them. Default 20.
     pub guardrails: usize,
     /// Rules in one request; more are asked in several at the same time. Default 128.
     pub rules_per_request: usize,

@@ -3,7 +3,10 @@
 use air_wire::{Answer, Part, Request, Usage};
 
 use super::{Ledger, Reserved};
-use crate::{model::Purpose, price::Price};
+use crate::{
+    model::{ModelError, Purpose},
+    price::Price,
+};
 
 /// How many tokens the texts of a request are, before anybody counted.
 #[derive(Debug, Clone, Copy)]
@@ -60,16 +63,21 @@ impl Admission {
         Self { ledger, purpose, price, weight, reserved, open: false }
     }
 
-    /// A request goes out.
-    pub(crate) fn sent(&mut self) {
+    /// A request goes out, if it may: that the call was admitted is enough for its first one.
+    pub(crate) fn send(&mut self) -> Result<(), ModelError> {
         self.close();
-        self.open = true;
         let mut books = self.ledger.books();
         let first = std::mem::take(&mut self.reserved.calls);
+        if first == 0 {
+            let next = Reserved::default();
+            self.ledger.check(&books, self.price, next).map_err(ModelError::Spent)?;
+        }
+        self.open = true;
         books.reserved.calls = books.reserved.calls.saturating_sub(first);
         let tally = books.spent.0.entry(self.purpose).or_default();
         tally.calls += first;
         tally.requests += 1;
+        Ok(())
     }
 
     /// The provider refused it, and charges nothing.

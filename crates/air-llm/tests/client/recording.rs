@@ -161,6 +161,23 @@ fn secrets_of_a_request_are_not_written() {
     assert_eq!(ask(&Replay::new("m", cassette), &question).unwrap().text(), "yes");
 }
 
+/// A short secret could be found by trying, were the digest one of it.
+#[test]
+fn a_digest_tells_nothing_of_a_secret() {
+    let (text, _) = record(
+        |_, _| said("yes"),
+        |model| {
+            for question in ["password=1234", "password=5678", "no word is said"] {
+                ask(model, question).unwrap();
+            }
+        },
+    );
+    let lines = text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap());
+    let digests: Vec<_> = lines.map(|line: serde_json::Value| line["digest"].clone()).collect();
+    assert_eq!(digests[0], digests[1], "{text}");
+    assert_ne!(digests[0], digests[2]);
+}
+
 #[test]
 fn a_replay_is_accounted_for() {
     let (_, cassette) = record(|_, _| said("yes"), |model| drop(ask(model, "well?")));

@@ -50,7 +50,7 @@ fn a_limit_stops_after_the_call_that_exceeds_it() {
     let limits = [
         SpendLimit { micro_dollars: Some(5000), ..SpendLimit::default() },
         SpendLimit { tokens: Some(3000), ..SpendLimit::default() },
-        SpendLimit { calls: Some(3), ..SpendLimit::default() },
+        SpendLimit { requests: Some(3), ..SpendLimit::default() },
     ];
     for limit in limits {
         let server = Server::start(|_, _| said("yes"));
@@ -83,11 +83,30 @@ fn a_request_that_certainly_exceeds_a_limit_is_not_sent() {
 #[test]
 fn calls_at_once_share_a_limit() {
     let server = Server::start(|_, _| said("yes"));
-    let limit = SpendLimit { calls: Some(5), ..SpendLimit::default() };
+    let limit = SpendLimit { requests: Some(5), ..SpendLimit::default() };
     let client = client(&server, options(limit));
     let answers = block_on(join_all((0..20).map(|_| client.answer(call("well?")))));
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 5);
     assert_eq!(server.seen().len(), 5);
+}
+
+/// A provider that is busy, and quirks of a server, make several requests of one call.
+#[test]
+fn what_is_tried_again_counts() {
+    let server = Server::start(|number, _| match number {
+        0 | 2 => refused(503, "retry-after-ms: 1\r\n", "busy"),
+        _ => said("yes"),
+    });
+    let limit = SpendLimit { requests: Some(3), ..SpendLimit::default() };
+    let client = client(&server, options(limit));
+    ask(&client, "one").unwrap();
+    let error = ask(&client, "two").unwrap_err();
+    assert!(matches!(error, ModelError::Spent(_)), "{error}");
+    assert!(error.to_string().contains("3 requests were sent, and no more than 3"), "{error}");
+    ask(&client, "three").unwrap_err();
+    assert_eq!(server.seen().len(), 3);
+    let total = client.ledger().spent().total();
+    assert_eq!((total.calls, total.requests, total.answered), (2, 3, 1));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The corpus of texts that try to talk a judge out of an incident.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -28,7 +28,7 @@ use air_wire::Part;
 use serde::Deserialize;
 
 use crate::{
-    scene::{Keys, ask, copied, facts, inquiry, judged, process, rule, sent},
+    scene::{Keys, ask, copied, facts, inquiry, judged, process, rule, sent, why},
     scripted::{Scripted, Seen, calls, text},
 };
 
@@ -261,6 +261,7 @@ fn obedient(case: &Case, how: &'static str) -> Arc<Scripted> {
             "repeats" => wish.clone(),
             "repeats, then obeys" if seen.nth == 0 => wish.clone(),
             "names everything" => everything(seen),
+            "repeats all tags" => seen.all("no", 1.0, &tags(seen)),
             _ => seen.all("no", 1.0, &wish),
         }))
     })
@@ -274,6 +275,15 @@ fn everything(seen: &Seen) -> String {
         (rule, "no".to_owned(), 1.0, quotes.join(" "), quotes.iter().take(6).cloned().collect())
     });
     seen.answer(all.collect())
+}
+
+/// Every tag that stands anywhere in the request: what a text may ask for without knowing one.
+fn tags(seen: &Seen) -> String {
+    let said = format!("{}\n{}", seen.outside, seen.data());
+    let words = said.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let tags: BTreeSet<&str> = words.filter(|word| word.starts_with("m-")).collect();
+    assert!(seen.tags.iter().all(|tag| tags.contains(tag.as_str())));
+    tags.into_iter().collect::<Vec<_>>().join(" ")
 }
 
 /// What is the same in every request of a case, whatever is in its place.
@@ -389,7 +399,9 @@ fn where_a_condition_decides_nobody_is_asked() {
 fn no_evidence_becomes_no_incident() {
     let mut outcomes: BTreeMap<&str, usize> = BTreeMap::new();
     for case in cases() {
-        for how in ["obeys", "repeats", "repeats, then obeys", "names everything"] {
+        let ways =
+            ["obeys", "repeats", "repeats, then obeys", "names everything", "repeats all tags"];
+        for how in ways {
             let (model, tools) = (obedient(&case, how), tools(&case));
             let judge = LlmJudge::new(Arc::clone(&model) as _, None, JudgeSettings::default());
             let verdicts = ask(&judge, asked(&case, &tools));
@@ -408,16 +420,33 @@ fn no_evidence_becomes_no_incident() {
     assert!(outcomes["undetermined"] > 500, "{outcomes:?}");
 }
 
-/// A model may obey so far that it names every measurement. Then another must agree.
+/// A model may obey so far that it names every measurement. Alone it explains no evidence away; and
+/// another must agree.
 #[test]
 fn what_explains_a_measurement_away_needs_a_second_judge() {
+    let names = || Scripted::says("names", |seen| seen.all("no", 1.0, &tags(seen)));
+    let says = |outcome| Scripted::says("says", move |seen| seen.all(outcome, 0.95, &tags(seen)));
+    let judge = |first: Arc<Scripted>, second: Option<Arc<Scripted>>| {
+        let second = second.map(|second| second as Arc<dyn Model>);
+        LlmJudge::new(first, second, JudgeSettings::default())
+    };
     for case in cases().into_iter().take(12) {
-        let tools = tools(&case);
-        let first = Scripted::says("first", |seen| seen.all("no", 1.0, &seen.tags.join(" ")));
-        let honest = Scripted::says("second", |seen| seen.all("yes", 0.95, "a key was copied"));
-        let judge = LlmJudge::new(first, Some(honest as Arc<dyn Model>), JudgeSettings::default());
-        for verdict in ask(&judge, asked(&case, &tools)) {
-            assert!(matches!(verdict.outcome, Outcome::Undetermined(_)), "{}", case.name);
+        let ask = |judge: LlmJudge| ask(&judge, asked(&case, &tools(&case)));
+        for verdict in ask(judge(names(), None)) {
+            assert!(why(&verdict).contains("`[judge] second`"), "{}: {verdict:?}", case.name);
+        }
+        for second in ["yes", "cannot_tell"] {
+            for verdict in ask(judge(names(), Some(says(second)))) {
+                let open = matches!(verdict.outcome, Outcome::Undetermined(_));
+                assert!(open, "{} ({second}): {verdict:?}", case.name);
+            }
+        }
+        // A second that stands in for a first without an opinion is alone as well.
+        for verdict in ask(judge(says("cannot_tell"), Some(names()))) {
+            assert!(why(&verdict).contains("`[judge] second`"), "{}: {verdict:?}", case.name);
+        }
+        for verdict in ask(judge(names(), Some(names()))) {
+            assert_eq!(verdict.outcome, Outcome::Unsatisfied, "{}", case.name);
         }
     }
 }

@@ -276,7 +276,8 @@ fn guardrails_that_are_not_picked_are_said_so() {
         verdicts.iter().filter(|verdict| verdict.judge == "retriever/1").collect();
     assert_eq!(left.len(), 29);
     assert!(left.iter().all(|verdict| verdict.outcome == Outcome::Unsatisfied));
-    assert!(left[0].rationale.contains("21 of 50 guardrails are nearer"), "{left:?}");
+    let expected = "not read: 29 of 50 guardrails looked less like the step";
+    assert!(left.iter().all(|verdict| verdict.rationale == expected), "{left:?}");
 }
 
 proptest! {

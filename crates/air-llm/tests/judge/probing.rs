@@ -3,7 +3,7 @@
 use air_llm::{JudgeSettings, ModelError, Purpose, Score, probe};
 use futures::executor::block_on;
 
-use crate::scripted::Scripted;
+use crate::scripted::{Scripted, Seen};
 
 fn score(model: &std::sync::Arc<Scripted>) -> Score {
     block_on(probe(std::sync::Arc::clone(model) as _, JudgeSettings::default())).expect("a score")
@@ -11,18 +11,25 @@ fn score(model: &std::sync::Arc<Scripted>) -> Score {
 
 #[test]
 fn who_always_says_the_same_is_recognised() {
-    let yes = Scripted::says("test:yes", |seen| seen.all("yes", 1.0, &seen.tags.join(" ")));
+    let says = |name, outcome| {
+        let script =
+            move |seen: &Seen| seen.all(outcome, 1.0, &format!("it is so {}", seen.tags.join(" ")));
+        Scripted::says(name, script)
+    };
+    let yes = says("test:yes", "yes");
     let score_of_yes = score(&yes);
     assert!(score_of_yes.always_yes && !score_of_yes.always_no);
-    assert_eq!(score_of_yes.right, score_of_yes.wrong);
+    // What AIR measured is not explained away by one judge.
+    assert_eq!(score_of_yes.right, score_of_yes.wrong + score_of_yes.undetermined);
     assert_eq!(score_of_yes.model, "test:yes");
     assert!(score_of_yes.pairs.len() >= 12);
     assert!(yes.purposes().iter().all(|purpose| *purpose == Purpose::Probe));
 
-    let no = Scripted::says("test:no", |seen| seen.all("no", 1.0, &seen.tags.join(" ")));
+    let no = says("test:no", "no");
     let score_of_no = score(&no);
     assert!(score_of_no.always_no && !score_of_no.always_yes);
-    assert_eq!(score_of_no.right, score_of_no.wrong);
+    assert_eq!(score_of_no.right, score_of_no.wrong + score_of_no.undetermined);
+    assert!(score_of_no.undetermined > 0);
 }
 
 #[test]

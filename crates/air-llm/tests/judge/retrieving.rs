@@ -4,12 +4,16 @@ use std::{sync::Arc, time::Instant};
 
 use air_core::{
     fact::{Facts, NoLabels, Root},
+    question::{Inquiry, QuestionKind},
     rule::Rule,
     value::Value,
 };
-use air_llm::retrieve::Retriever;
+use air_llm::{Ledger, Purpose, retrieve::Retriever};
 
-use crate::scene::guardrail;
+use crate::{
+    judging::{judge, says},
+    scene::{ask, guardrail, inquiry},
+};
 
 const ACTIONS: [&str; 25] = [
     "delete",
@@ -144,6 +148,55 @@ fn a_plan_full_of_words_does_not_crowd_out_the_call() {
     let words = THINGS.join(" ") + &ACTIONS.join(" ").repeat(50);
     let facts = step(&words, "os.system('revoke-tool /srv/certificates')");
     assert!(finds(&rules, &facts, "rule_21_24"));
+}
+
+/// Forty guardrails whose words an agent repeats, in its plan and in calls that do nothing, and the one that
+/// matters: it is read.
+#[test]
+fn words_in_a_call_hide_no_guardrail() {
+    let words = |n: usize| format!("{} {} {}", ACTIONS[n % 25], ACTIONS[(n + 7) % 25], THINGS[n]);
+    let mut rules: Vec<Arc<Rule>> = (0..40)
+        .map(|n| guardrail(&format!("decoy_{n}"), "high", &format!("the step would {}.", words(n))))
+        .collect();
+    let check = "a forced push replaces what others have put into a branch of a repository.";
+    rules.insert(20, guardrail("force_push", "low", check));
+    let plan = (0..40).map(|n| format!("I would {}. ", words(n)).repeat(5)).collect::<String>();
+    let decoy = |n: usize| format!("touch /tmp/{}/{n}", words(n).replace(' ', "/"));
+    let decoys: Vec<String> = (0..40).map(decoy).collect();
+    let before = decoys.join("; ");
+    let calls = [
+        format!("g=git; $g push -f origin main; {before}"),
+        format!("{before}\n$g push -f origin main"),
+        format!("{before} && $g push -f origin main && {before}"),
+        format!("echo {} | $g push -f origin main", decoys.join(" ")),
+    ];
+    for call in calls {
+        let model = says("no", 0.9);
+        let kind = QuestionKind::WouldCause;
+        let asked = Inquiry { kind, ..inquiry(&rules, step(&plan, &call)) };
+        ask(&judge(&model), asked);
+        assert!(model.requests()[0].system.contains("(@force_push)"), "{call}");
+    }
+}
+
+/// However much there is to read, what is asked stays bounded, and what is left out is counted.
+#[test]
+fn what_is_not_read_is_counted() {
+    let rules = thousand();
+    let everything: Vec<String> =
+        rules.iter().map(|rule| rule.check.replace("the agent plans to", "x")).collect();
+    let model = says("no", 0.9);
+    let ledger = Ledger::default();
+    let judge = judge(&model).with_ledger(ledger.clone());
+    let kind = QuestionKind::WouldCause;
+    let asked = |code: &str| Inquiry { kind, ..inquiry(&rules, step("I go on.", code)) };
+    let verdicts = ask(&judge, asked(&everything.join("\n")));
+    let unread = verdicts.iter().filter(|verdict| verdict.judge == "retriever/1").count();
+    assert_eq!(unread, 1000 - 148);
+    assert_eq!(ledger.spent().of(Purpose::Guardrails).unread, 852);
+    let few: Vec<Arc<Rule>> = rules[..20].to_vec();
+    ask(&judge, Inquiry { rules: few, ..asked("run()") });
+    assert_eq!(ledger.take().of(Purpose::Guardrails).unread, 852);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use air_core::{
     port::Judge,
     question::{Inquiry, QuestionKind},
     rule::Rule,
+    value::Value as Fact,
 };
 use serde_json::Value;
 
@@ -24,7 +25,7 @@ const REPEATED: usize = 8;
 /// Ordinary steps that a judge is asked about.
 const MOST_TRIALS: usize = 6;
 /// Beginnings of words that speak to whoever reads them.
-const STEERING: [&str; 12] = [
+const STEERING: [&str; 16] = [
     "ignor",
     "disregard",
     "overrid",
@@ -37,6 +38,10 @@ const STEERING: [&str; 12] = [
     "outcome",
     "assistant",
     "prompt",
+    "reply",
+    "harmless",
+    "benign",
+    "approv",
 ];
 /// What no description needs.
 const MARKUP: [&str; 6] = ["[[", "]]", "```", "<|", "{", "}"];
@@ -58,6 +63,10 @@ pub(super) fn sound(check: &str, frame: &Frame<'_>) -> Result<String, String> {
     if said.iter().any(|word| STEERING.iter().any(|start| word.starts_with(start))) {
         return Err("its words speak to whoever reads them".to_owned());
     }
+    let is_foreign = |text: &str| text.chars().any(|c| c.is_alphabetic() && !c.is_ascii());
+    if is_foreign(&text) && !is_foreign(&frame.case.request.rule.check) {
+        return Err("its words are in another script than those of the rule".to_owned());
+    }
     let known: HashSet<Vec<String>> = untrusted(frame)
         .iter()
         .flat_map(|text| plain(text).windows(REPEATED).map(<[String]>::to_vec).collect::<Vec<_>>())
@@ -74,23 +83,45 @@ fn plain(text: &str) -> Vec<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// Whatever the agent, its tools and the outside world have said.
+/// Whatever the user, the agent, its tools and the outside world have said, names of files too.
 fn untrusted<'a>(frame: &Frame<'a>) -> Vec<&'a str> {
-    let step = frame.case.request.step;
+    let request = frame.case.request;
+    let (step, effects) = (request.step, request.effects);
     let mut texts = vec![step.proposed.plan.as_str()];
-    step.proposed.call.arguments.values().for_each(|value| leaves(value, &mut texts));
+    for (name, value) in &step.proposed.call.arguments {
+        texts.push(name);
+        leaves(value, &mut texts);
+    }
     if let Some(seen) = &step.observation {
         texts.push(&seen.content);
         texts.extend(seen.error.as_deref());
     }
+    texts.extend(effects.files.items.iter().map(|file| file.path.as_str()));
+    texts.extend(effects.connections.items.iter().map(|connection| connection.host.as_str()));
+    texts.extend(effects.processes.items.iter().flat_map(|it| &it.argv).map(String::as_str));
+    for fact in [Root::Task, Root::History].iter().filter_map(|root| request.facts.get(*root)) {
+        told(fact, &mut texts);
+    }
     texts
+}
+
+fn told<'a>(fact: &'a Fact, texts: &mut Vec<&'a str>) {
+    match fact {
+        Fact::String(text) => texts.push(text),
+        Fact::List(list) => list.items.iter().for_each(|item| told(item, texts)),
+        Fact::Map(fields) => fields.values().for_each(|value| told(value, texts)),
+        _ => {}
+    }
 }
 
 fn leaves<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
     match value {
         Value::String(text) => texts.push(text),
         Value::Array(items) => items.iter().for_each(|item| leaves(item, texts)),
-        Value::Object(fields) => fields.values().for_each(|value| leaves(value, texts)),
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+            texts.push(name);
+            leaves(value, texts);
+        }),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

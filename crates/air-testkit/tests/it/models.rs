@@ -1,6 +1,7 @@
 //! Models take part in a session: judges that are asked once a step, also beside the agent's work, and
 //! agents that respond to their own incidents.
 
+mod deferred;
 mod world;
 
 use std::sync::Arc;
@@ -16,12 +17,12 @@ use air_core::{
     session::SessionEvent,
     step::{Arguments, Observation},
 };
-use air_runtime::{GateReply, Models, Ports, Remediation, ReviewMode, ReviewReply, Session};
+use air_runtime::{GateReply, Models, Opening, Ports, Remediation, ReviewReply, Session};
 use air_testkit::{run::Stage, scripted::ScriptedWorkspace};
 use futures::executor::block_on;
 use serde_json::json;
 
-use self::world::{Aside, ScriptedJudge, ScriptedResponder, World, WorldTools, says};
+use self::world::{ScriptedJudge, ScriptedResponder, World, WorldTools, says};
 
 /// In the paper's form: only a judge can tell.
 const PAPER: &str = "
@@ -67,6 +68,17 @@ impl Play {
     }
 
     fn open(&self, with: impl FnOnce(&mut Ports)) -> Session {
+        let (ports, opening) = self.begin(with);
+        block_on(Session::open(ports, opening)).expect("opens")
+    }
+
+    /// As after a crash.
+    fn reopen(&self, with: impl FnOnce(&mut Ports)) -> Session {
+        let (ports, opening) = self.begin(with);
+        block_on(Session::reopen(ports, opening)).expect("reopens")
+    }
+
+    fn begin(&self, with: impl FnOnce(&mut Ports)) -> (Ports, Opening) {
         let mut ports = Ports {
             workspace: Arc::<World>::clone(&self.world),
             tools: Arc::new(WorldTools(Arc::clone(&self.world))),
@@ -74,8 +86,8 @@ impl Play {
         };
         with(&mut ports);
         let opening = self.stage.opening("s1".into(), "publish the page");
-        let opening = air_runtime::Opening { models: self.models.clone(), ..opening };
-        block_on(Session::open(ports, opening)).expect("opens")
+        let judge = ports.judge.is_some().then(|| "scripted".to_owned());
+        (ports, Opening { models: self.models.clone(), judge, ..opening })
     }
 
     fn call(
@@ -146,6 +158,31 @@ fn lies<'a>(_: &'a Order, _: &'a mut dyn Hands) -> Answered<'a> {
     Box::pin(std::future::ready(Ok(report(1.0))))
 }
 
+/// The copy is made, a judge finds it, and `responder` is told to respond.
+fn responded<F>(play: Play, responder: F) -> (Play, Incident)
+where
+    F: for<'a> Fn(&'a Order, &'a mut dyn Hands) -> Answered<'a> + Send + Sync + 'static,
+{
+    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
+    let mut session = play.open(|ports| {
+        ports.judge = Some(judge);
+        ports.responder = Some(Arc::new(ScriptedResponder(responder)));
+    });
+    let reply = play.call(&mut session, "write", COPY).expect("runs");
+    assert!(matches!(reply, ReviewReply::Incident(..)), "{reply:?}");
+    let incident = block_on(session.idle()).expect("driven").expect("an incident");
+    (play, incident)
+}
+
+/// Why each try of recovery that failed did.
+fn tries(play: &Play, incident: &Incident) -> Vec<String> {
+    let why = |event| match event {
+        IncidentEvent::TryFailed { phase: Phase::Recovery, why } => Some(why),
+        _ => None,
+    };
+    play.events(incident).into_iter().filter_map(why).collect()
+}
+
 #[test]
 fn a_judge_is_asked_once_a_step_whatever_the_number_of_rules() {
     let play = Play::new();
@@ -178,19 +215,12 @@ fn what_a_judge_does_not_answer_is_undetermined() {
 
 #[test]
 fn the_agent_responds_and_its_work_is_verified_and_told() {
-    let play = Play::new();
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge);
-        ports.responder = Some(Arc::new(ScriptedResponder(deletes)));
-    });
-    let reply = play.call(&mut session, "write", COPY).expect("runs");
-    assert!(matches!(reply, ReviewReply::Incident(..)), "{reply:?}");
-    let incident = block_on(session.idle()).expect("driven").expect("an incident");
+    let (play, incident) = responded(Play::new(), deletes);
     assert!(matches!(incident.state(), State::Closed(_)), "{:?}", incident.state());
     assert_eq!(incident.endings().of(Phase::Recovery), Some(&Ending::Done));
     assert!(!play.world.files().contains_key(COPY));
-    assert_eq!(play.world.done(), ["kill"], "AIR put nothing back by itself");
+    let done = play.world.done();
+    assert_eq!(done, ["kill", "kill"], "AIR put nothing back, and the call left nothing running");
     let events = play.events(&incident);
     let acted = |event: &&IncidentEvent| matches!(event, IncidentEvent::AgentActed { tool, refused: None, .. } if tool == "delete");
     assert_eq!(events.iter().filter(acted).count(), 1);
@@ -199,14 +229,7 @@ fn the_agent_responds_and_its_work_is_verified_and_told() {
 
 #[test]
 fn an_agent_that_only_says_so_is_caught_and_air_puts_it_right() {
-    let play = Play::new();
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge);
-        ports.responder = Some(Arc::new(ScriptedResponder(lies)));
-    });
-    play.call(&mut session, "write", COPY).expect("runs");
-    let incident = block_on(session.idle()).expect("driven").expect("an incident");
+    let (play, incident) = responded(Play::new(), lies);
     let failed = |event: &&IncidentEvent| {
         matches!(event, IncidentEvent::TryFailed { phase: Phase::Recovery, .. })
     };
@@ -220,15 +243,75 @@ fn an_agent_that_only_says_so_is_caught_and_air_puts_it_right() {
 fn alone_an_agent_that_lies_leaves_the_incident_to_a_person() {
     let mut play = Play::new();
     play.models.remediation = Remediation::Alone;
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge);
-        ports.responder = Some(Arc::new(ScriptedResponder(lies)));
-    });
-    play.call(&mut session, "write", COPY).expect("runs");
-    let incident = block_on(session.idle()).expect("driven").expect("an incident");
+    let (play, incident) = responded(play, lies);
     assert_eq!(*incident.state(), State::Escalated(vec![Phase::Recovery]));
     assert!(play.world.files().contains_key(COPY));
+}
+
+#[test]
+fn an_agent_that_ends_without_a_report_has_failed_a_try() {
+    fn silent<'a>(_: &'a Order, _: &'a mut dyn Hands) -> Answered<'a> {
+        Box::pin(std::future::ready(Err(ResponderError::Silent)))
+    }
+    let (play, incident) = responded(Play::new(), silent);
+    assert!(matches!(incident.state(), State::Closed(_)), "{:?}", incident.state());
+    assert!(!play.world.files().contains_key(COPY), "AIR has put it back");
+    let why = "the agent ended without a report; the state is not restored";
+    assert_eq!(tries(&play, &incident), [why, why]);
+}
+
+#[test]
+fn a_call_of_a_response_that_is_cut_off_is_taken_back_and_recorded() {
+    fn cut<'a>(_: &'a Order, hands: &'a mut dyn Hands) -> Answered<'a> {
+        Box::pin(async move {
+            let arguments = arguments(&json!({ "path": "/workspace/evil" }));
+            let error = hands.call("", "lose", arguments).await.expect_err("it is lost");
+            Err(ResponderError::Failed(Box::new(error)))
+        })
+    }
+    let mut play = Play::new();
+    play.models.remediation = Remediation::Alone;
+    let (play, incident) = responded(play, cut);
+    assert!(!play.world.files().contains_key("/workspace/evil"));
+    let began = |event: &&IncidentEvent| matches!(event, IncidentEvent::AgentActing { tool, .. } if tool == "lose");
+    assert_eq!(play.events(&incident).iter().filter(began).count(), 3);
+    for why in tries(&play, &incident) {
+        assert!(why.contains("its last call was cut off, and was taken back"), "{why}");
+    }
+}
+
+#[test]
+fn a_judge_is_asked_of_a_response_too() {
+    fn again<'a>(_: &'a Order, hands: &'a mut dyn Hands) -> Answered<'a> {
+        Box::pin(async move {
+            let path = arguments(&json!({ "path": COPY }));
+            hands.call("I delete the copy.", "delete", path).await.expect("runs");
+            let write = arguments(&json!({ "path": COPY, "content": "root:x:0:0" }));
+            let error = hands.call("I copy it again.", "write", write).await.expect_err("harm");
+            assert!(
+                error.to_string().contains("@copied holds on it; it was taken back"),
+                "{error}"
+            );
+            Ok(report(1.0))
+        })
+    }
+    let (play, incident) = responded(Play::new(), again);
+    assert!(matches!(incident.state(), State::Closed(_)), "{:?}", incident.state());
+    assert!(!play.world.files().contains_key(COPY));
+}
+
+#[test]
+fn a_call_of_a_response_has_the_time_that_is_left() {
+    fn slow<'a>(order: &'a Order, hands: &'a mut dyn Hands) -> Answered<'a> {
+        Box::pin(async move {
+            let seen = hands.call("", "patience", Arguments::new()).await.expect("runs");
+            assert!(seen.content.parse::<u128>().expect("a number") <= order.deadline.as_millis());
+            Ok(report(0.9))
+        })
+    }
+    let mut play = Play::new();
+    play.models.response_time = std::time::Duration::from_secs(7);
+    responded(play, slow);
 }
 
 fn unsure<'a>(_: &'a Order, _: &'a mut dyn Hands) -> Answered<'a> {
@@ -237,14 +320,7 @@ fn unsure<'a>(_: &'a Order, _: &'a mut dyn Hands) -> Answered<'a> {
 
 #[test]
 fn low_confidence_is_for_a_person() {
-    let play = Play::new();
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge);
-        ports.responder = Some(Arc::new(ScriptedResponder(unsure)));
-    });
-    play.call(&mut session, "write", COPY).expect("runs");
-    let incident = block_on(session.idle()).expect("driven").expect("an incident");
+    let (_, incident) = responded(Play::new(), unsure);
     assert_eq!(*incident.state(), State::Escalated(vec![Phase::Recovery]));
     let why = format!("{:?}", incident.endings().of(Phase::Recovery));
     assert!(why.contains("confidence of 0.20, below 0.50"), "{why}");
@@ -263,12 +339,7 @@ fn harm_done_in_response_is_taken_back_and_ends_it() {
     }
     let mut play = Play::new();
     play.models.remediation = Remediation::Alone;
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge);
-        ports.responder = Some(Arc::new(ScriptedResponder(worse)));
-    });
-    play.call(&mut session, "write", COPY).expect("runs");
+    let (play, _) = responded(play, worse);
     assert!(play.world.files().contains_key("/workspace/keep"));
 }
 
@@ -287,102 +358,10 @@ fn calls_of_a_response_are_limited_and_guarded() {
     }
     let mut play = Play::new();
     play.models.max_calls = 3;
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge);
-        ports.responder = Some(Arc::new(ScriptedResponder(busy)));
-    });
-    play.call(&mut session, "write", COPY).expect("runs");
-    let incident = block_on(session.idle()).expect("driven").expect("an incident");
+    let (play, incident) = responded(play, busy);
     let acted = |event: &&IncidentEvent| matches!(event, IncidentEvent::AgentActed { .. });
     // Two tries of three calls; the third try is AIR's own.
     assert_eq!(play.events(&incident).iter().filter(acted).count(), 6);
-}
-
-fn deferred() -> Play {
-    let mut play = Play::new();
-    let window = std::time::Duration::from_secs(2);
-    play.models.review = ReviewMode::Deferred { window };
-    play
-}
-
-#[test]
-fn a_deferred_verdict_stops_the_next_call() {
-    let play = deferred();
-    let aside = Arc::new(Aside::default());
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge);
-        ports.background = Some(aside.clone());
-    });
-    let reply = play.call(&mut session, "write", COPY).expect("runs");
-    assert!(matches!(reply, ReviewReply::Pending), "{reply:?}");
-    aside.work();
-    let next =
-        block_on(session.before_step("c".into(), String::new(), "write".into(), Arguments::new()));
-    let GateReply::Incident(incident) = next.expect("journaled") else { panic!("it went on") };
-    assert_eq!(incident.detection().index, 1);
-    assert!(!play.world.files().contains_key(COPY), "AIR has put it back");
-}
-
-#[test]
-fn what_a_condition_has_proved_waits_for_no_judge() {
-    const BOTH: &str = "
-rule @proved
-trigger write
-decide effects.files.exists(f, f.path.contains(\"public\"))
-check
-  something was published.
-respond
-  rollback
-remediate
-  take it back.
-end
-";
-    let mut play = deferred();
-    let rules = format!("{PAPER}\n{BOTH}");
-    play.stage = Stage::new(&rules, ScriptedWorkspace::default()).expect("rules");
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge.clone());
-        ports.background = Some(Arc::new(Aside::default()));
-    });
-    let reply = play.call(&mut session, "write", COPY).expect("runs");
-    assert!(matches!(reply, ReviewReply::Incident(..)), "{reply:?}");
-    assert_eq!(judge.asked(), 0);
-}
-
-#[test]
-fn a_deferred_verdict_comes_at_the_latest_at_the_end() {
-    let play = deferred();
-    let aside = Arc::new(Aside::default());
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge);
-        ports.background = Some(aside.clone());
-    });
-    play.call(&mut session, "write", COPY).expect("runs");
-    aside.work();
-    let incident = block_on(session.idle()).expect("driven");
-    assert!(incident.is_some_and(|incident| matches!(incident.state(), State::Closed(_))));
-}
-
-#[test]
-fn a_verdict_that_is_too_late_is_undetermined_and_policy_decides() {
-    let play = deferred();
-    let aside = Arc::new(Aside { late: true, ..Aside::default() });
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge);
-        ports.background = Some(aside.clone());
-    });
-    play.call(&mut session, "write", COPY).expect("runs");
-    let reply = play.call(&mut session, "read", COPY).expect("runs");
-    assert!(matches!(reply, ReviewReply::Continue(_)));
-    let late = session.late();
-    let [one, _] = late.as_slice() else { panic!("{late:?}") };
-    let Outcome::Undetermined(why) = &one.verdict.outcome else { panic!("{one:?}") };
-    assert!(why.contains("within the window of 2s"), "{why}");
 }
 
 #[test]
@@ -397,6 +376,7 @@ fn what_models_take_is_journaled_with_the_step() {
                 cached_tokens: 800,
                 output_tokens: 40,
                 micro_usd: Some(12),
+                unread: 0,
             }]
         }
     }

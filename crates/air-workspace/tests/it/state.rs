@@ -31,7 +31,11 @@ fn it_lists_what_lies_there_and_what_runs_and_follows_no_link() {
         let Some(bench) = Bench::try_new(tier) else { continue };
         bench.write("data/a.csv", "1,2", 0o644);
         bench.call("write_file", json!({ "path": "b.txt", "content": "b" }));
-        bench.bash("ln -s /etc outside; sleep 60 >/dev/null 2>&1 &");
+        // A process is a copy of the shell until it has become the program.
+        bench.bash(
+            "ln -s /etc outside; sleep 60 >/dev/null 2>&1 & \
+             until grep -q sleep /proc/$!/cmdline; do :; done",
+        );
         let state = block_on(bench.workspace.inspect());
         let (paths, incomplete) = paths(&state);
         assert_eq!(paths, ["b.txt", "data/", "data/a.csv", "outside@"], "{tier}");

@@ -102,6 +102,26 @@ fn an_incident_of_the_last_step_is_told_and_learned_from() {
 }
 
 #[test]
+fn an_incident_is_responded_to_while_the_agent_plans() {
+    let place = place(Script::by(|seen| {
+        let plans = seen.request.system.contains("does a task by calling tools");
+        let leak = &["mkdir -p public && ls -a", "cp .env public/settings.txt && echo published"];
+        match plans {
+            // It never says what it wants to do next.
+            true if mind::turns(seen) > 1 => Reply::never(),
+            true => agent(seen, leak),
+            false => mind::reply(seen, Response::Honest),
+        }
+    }));
+    let output = asked(&place);
+    let told = text(&output);
+    for stage in ["detected", "@copied", "recovered", "guardrail", "incident i"] {
+        assert!(told.contains(stage), "no `{stage}` in\n{told}");
+    }
+    assert!(output.status.code() == Some(1) && !place.leaked(), "{told}");
+}
+
+#[test]
 fn what_is_critical_and_undecided_on_the_last_step_holds_the_session() {
     for run in [scripted, asked] {
         let place = place(unsure(&["mkdir -p public; cp .env public/settings.txt"]));

@@ -30,7 +30,8 @@ fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
 type Files = BTreeMap<String, String>;
 
 /// Files by path. Tools: `write {path, content}`, `delete {path}`, `read {path}`; the last changes
-/// nothing.
+/// nothing. And `lose {path}`, which writes and does not come back; `patience {}`, which says how long,
+/// in milliseconds, it may take.
 #[derive(Debug, Default)]
 pub(super) struct World {
     files: Mutex<Files>,
@@ -149,6 +150,10 @@ impl ToolBox for WorldTools {
         let content = match call.tool.as_str() {
             "write" => files.insert(text("path").into(), text("content").into()).map(drop),
             "delete" => files.remove(text("path")).map(drop),
+            "lose" => {
+                files.insert(text("path").into(), "evil".into());
+                return ready(Err(ToolError::Lost("the tool is gone".into())));
+            }
             _ => None,
         };
         let content = match content {
@@ -158,12 +163,23 @@ impl ToolBox for WorldTools {
         ready(Ok(Observation { content, ..Observation::default() }))
     }
 
+    fn call_within<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        time: Duration,
+    ) -> BoxFuture<'a, Result<Observation, ToolError>> {
+        if call.tool != "patience" {
+            return self.call(call);
+        }
+        ready(Ok(Observation { content: time.as_millis().to_string(), ..Observation::default() }))
+    }
+
     fn tool(&self, name: &str) -> Option<ToolInfo> {
         self.all().into_iter().find(|tool| tool.name == name)
     }
 
     fn all(&self) -> Vec<ToolInfo> {
-        ["write", "delete", "read"]
+        ["write", "delete", "lose", "patience", "read"]
             .map(|name| ToolInfo { side_effects: name != "read", ..ToolInfo::unknown(name) })
             .into()
     }

@@ -1,0 +1,252 @@
+//! The agent's tools while it responds to its incident.
+//!
+//! Every call is guarded as before the incident and recorded before it runs. Nothing that it leaves
+//! running goes on after it. It is an incident itself where an AIR rule holds on it, a judge's too; then
+//! it is taken back, and the response ends.
+
+use std::{
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use air_core::{
+    effects::Effects,
+    evaluation::{Gate, Review},
+    id::{ActionId, CheckpointId, Timestamp},
+    incident::{Incident, Input},
+    port::{BoxFuture, Hands, HandsError, Order, ToolError, ToolInfo},
+    redact::redact,
+    step::{Arguments, CompletedStep, Observation, ProposedStep, ToolCall},
+};
+
+use crate::{
+    Ports,
+    decide::{decide, payload, refusal},
+    facts::Scene,
+    respond::{Context, record},
+    session::RuntimeError,
+};
+
+/// The agent's tools, for one order.
+pub(crate) struct Guarded<'a> {
+    ports: &'a Ports,
+    context: &'a Context<'a>,
+    incident: &'a mut Incident,
+    id: &'a ActionId,
+    order: &'a Order,
+    /// Set while a call is under way: it must not be left before it is recorded.
+    at_work: &'a AtomicBool,
+    begun: Timestamp,
+    calls: u32,
+}
+
+impl<'a> Guarded<'a> {
+    pub(crate) fn new(
+        ports: &'a Ports,
+        context: &'a Context<'a>,
+        incident: &'a mut Incident,
+        id: &'a ActionId,
+        order: &'a Order,
+        at_work: &'a AtomicBool,
+    ) -> Self {
+        let begun = ports.clock.now();
+        Self { ports, context, incident, id, order, at_work, begun, calls: 0 }
+    }
+
+    /// Calls so far, refused ones included.
+    pub(crate) fn calls(&self) -> u32 {
+        self.calls
+    }
+
+    fn left(&self) -> Option<Duration> {
+        let spent = self.ports.clock.now().0.saturating_sub(self.begun.0);
+        let left = self.order.deadline.checked_sub(Duration::from_millis(spent))?;
+        (!left.is_zero()).then_some(left)
+    }
+}
+
+impl Hands for Guarded<'_> {
+    fn tools(&self) -> Vec<ToolInfo> {
+        self.ports.tools.all()
+    }
+
+    fn call<'a>(
+        &'a mut self,
+        plan: &'a str,
+        tool: &'a str,
+        arguments: Arguments,
+    ) -> BoxFuture<'a, Result<Observation, HandsError>> {
+        Box::pin(async move {
+            if self.calls >= self.order.max_calls {
+                return Err(HandsError::Limit(format!("{} calls were made", self.calls)));
+            }
+            let Some(left) = self.left() else {
+                return Err(HandsError::Limit(format!("{:?} are over", self.order.deadline)));
+            };
+            self.calls += 1;
+            let step = ProposedStep {
+                session: self.incident.detection().session.clone(),
+                index: self.incident.detection().index,
+                plan: plan.to_owned(),
+                call: ToolCall {
+                    id: format!("{}.{}", self.id, self.calls).as_str().into(),
+                    tool: tool.to_owned(),
+                    arguments,
+                },
+            };
+            self.at_work.store(true, Ordering::SeqCst);
+            let seen = self.step(step, left).await;
+            self.at_work.store(false, Ordering::SeqCst);
+            seen
+        })
+    }
+}
+
+impl Guarded<'_> {
+    async fn step(
+        &mut self,
+        step: ProposedStep,
+        left: Duration,
+    ) -> Result<Observation, HandsError> {
+        if self.ports.tools.tool(&step.call.tool).is_none() {
+            let why = format!("unknown tool `{}`", step.call.tool);
+            return self.refused(step, why).await;
+        }
+        if let Some(why) = self.gate(&step).await {
+            return self.refused(step, why).await;
+        }
+        let checkpoint = self.begin(&step).await.map_err(failed)?;
+        let seen = match self.ports.tools.call_within(&step.call, left).await {
+            Ok(seen) => seen,
+            Err(error @ ToolError::Lost(_)) => return Err(HandsError::Failed(Box::new(error))),
+            Err(error) => Observation { error: Some(error.to_string()), ..Observation::default() },
+        };
+        let done = CompletedStep { proposed: step, observation: Some(seen.clone()) };
+        let harm = match self.effects(&done, &checkpoint).await {
+            Ok(effects) => self.harm(&done, &checkpoint, &effects).await,
+            Err(why) => Some(why),
+        };
+        let harm = match harm {
+            Some(why) => Some(format!("{why}; {}", self.take_back(&checkpoint).await)),
+            None => None,
+        };
+        self.record(&done, None).await.map_err(failed)?;
+        match harm {
+            Some(why) => Err(HandsError::Harm(redact(&why))),
+            None => Ok(seen),
+        }
+    }
+
+    /// The state to go back to, once the call is journaled.
+    async fn begin(&mut self, step: &ProposedStep) -> Result<CheckpointId, RuntimeError> {
+        let checkpoint = self.ports.workspace.checkpoint().await?;
+        let begun = CompletedStep { proposed: step.clone(), observation: None };
+        let acting = Input::Acting {
+            tool: step.call.tool.clone(),
+            step: payload(self.ports, &begun).await?,
+            checkpoint: checkpoint.clone(),
+        };
+        record(self.ports, self.incident, acting).await?;
+        Ok(checkpoint)
+    }
+
+    /// What the call did, once nothing of it runs any more. Or why that cannot be told.
+    async fn effects(&self, done: &CompletedStep, since: &CheckpointId) -> Result<Effects, String> {
+        // Threads of an interpreter are not seen: it ends, too.
+        let ended = self.ports.workspace.kill().await;
+        ended.map_err(|error| format!("what it left running could not be ended: {error}"))?;
+        let scene = self.scene(&done.proposed, Some((&done.observation, since)));
+        Ok(scene.effects(since).await)
+    }
+
+    async fn take_back(&self, checkpoint: &CheckpointId) -> String {
+        let workspace = &self.ports.workspace;
+        let back = match workspace.kill().await {
+            Ok(_) => workspace.rollback(checkpoint).await,
+            failed => failed,
+        };
+        match back {
+            Ok(_) => "it was taken back".to_owned(),
+            Err(error) => format!("it could not be taken back: {error}"),
+        }
+    }
+
+    fn scene<'s>(
+        &'s self,
+        step: &'s ProposedStep,
+        after: Option<(&'s Option<Observation>, &'s CheckpointId)>,
+    ) -> Scene<'s> {
+        Scene {
+            ports: self.ports,
+            session: &step.session,
+            task: self.context.task,
+            agent: self.context.agent,
+            history: self.context.history,
+            step,
+            after,
+            code: OnceLock::new(),
+        }
+    }
+
+    /// Why a guardrail keeps the call from running. Nobody is asked during a response.
+    async fn gate(&self, step: &ProposedStep) -> Option<String> {
+        let evaluation = self.context.engine.before_step(&step.call.tool);
+        if evaluation.is_empty() {
+            return None;
+        }
+        let scene = self.scene(step, None);
+        let mut facts = scene.facts();
+        let decided = decide(&scene, evaluation, &mut facts, None).await;
+        let refused = matches!(decided.decision, Gate::Block | Gate::Ask);
+        refused.then(|| refusal(&decided.hits, &decided.undetermined))
+    }
+
+    /// The AIR rules that hold on the call by itself, or whose answer policy waits for a person.
+    async fn harm(
+        &self,
+        done: &CompletedStep,
+        since: &CheckpointId,
+        effects: &Effects,
+    ) -> Option<String> {
+        let evaluation = self.context.engine.after_step(&done.proposed.call.tool);
+        let scene = self.scene(&done.proposed, Some((&done.observation, since)));
+        let mut facts = scene.facts();
+        let decided = decide(&scene, evaluation, &mut facts, Some(effects)).await;
+        let (findings, what) = match decided.decision {
+            Review::Continue => return None,
+            Review::Respond => (decided.hits, "holds on it"),
+            Review::Ask => (decided.undetermined, "could not be decided on it"),
+        };
+        let rules: Vec<_> =
+            findings.iter().map(|finding| format!("@{}", finding.rule.name)).collect();
+        Some(format!("{} {what}", rules.join(", ")))
+    }
+
+    async fn refused(
+        &mut self,
+        step: ProposedStep,
+        why: String,
+    ) -> Result<Observation, HandsError> {
+        let seen = Observation { error: Some(format!("refused: {why}")), ..Observation::default() };
+        let done = CompletedStep { proposed: step, observation: None };
+        self.record(&done, Some(redact(&why))).await.map_err(failed)?;
+        Ok(seen)
+    }
+
+    async fn record(
+        &mut self,
+        done: &CompletedStep,
+        refused: Option<String>,
+    ) -> Result<(), RuntimeError> {
+        let step = payload(self.ports, done).await?;
+        let tool = done.proposed.call.tool.clone();
+        record(self.ports, self.incident, Input::Acted { tool, step, refused }).await
+    }
+}
+
+fn failed(error: RuntimeError) -> HandsError {
+    HandsError::Failed(Box::new(error))
+}
