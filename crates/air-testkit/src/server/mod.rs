@@ -5,6 +5,7 @@
 
 mod connection;
 mod file;
+mod other;
 mod reply;
 mod script;
 mod seen;
@@ -16,6 +17,7 @@ use air_wire::Dialect;
 use tokio::runtime::{Builder, Runtime};
 
 pub use file::ScriptError;
+pub use other::OtherServer;
 pub use regex::Regex;
 pub use reply::Reply;
 pub use script::{Pattern, Script, When};
@@ -66,10 +68,7 @@ impl ModelServer {
 
     /// Its base URL as clients of a dialect want it: with the version for those of OpenAI.
     pub fn base_url(&self, dialect: Dialect) -> String {
-        match dialect {
-            Dialect::OpenAiChat | Dialect::OpenAiResponses => format!("http://{}/v1", self.address),
-            Dialect::Anthropic | Dialect::Gemini => format!("http://{}", self.address),
-        }
+        base_url(&format!("http://{}", self.address), dialect)
     }
 
     /// All requests so far that could be read, oldest first.
@@ -94,5 +93,12 @@ impl Drop for ModelServer {
 impl fmt::Debug for ModelServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ModelServer").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+fn base_url(server: &str, dialect: Dialect) -> String {
+    match dialect {
+        Dialect::OpenAiChat | Dialect::OpenAiResponses => format!("{server}/v1"),
+        Dialect::Anthropic | Dialect::Gemini => server.to_owned(),
     }
 }

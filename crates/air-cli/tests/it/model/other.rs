@@ -1,13 +1,9 @@
 //! The same thread with a server that shares no code with AIR: a scripted one in Python, named by the
 //! variable `AIR_FAKE_LLM`, or beside the checkout.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-};
+use std::fs;
 
+use air_testkit::server::OtherServer;
 use air_wire::Dialect;
 use serde_json::{Value, json};
 
@@ -25,44 +21,13 @@ remediate
 end
 ";
 
-struct Server {
-    process: Child,
-    address: String,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-impl Server {
-    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-    fn start(script: &Path) -> Option<Self> {
-        let beside =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/tools/fake_llm.py");
-        let named = std::env::var_os("AIR_FAKE_LLM").map(PathBuf::from);
-        let Some(server) = named.or(Some(beside)).filter(|path| path.exists()) else {
-            eprintln!("skipped: no other server; name one in AIR_FAKE_LLM");
-            return None;
-        };
-        let mut command = Command::new("python3");
-        command.arg(server).arg("--script").arg(script).args(["--port", "0"]);
-        let mut process = command.stdout(Stdio::piped()).spawn().expect("python3");
-        let output = process.stdout.take().expect("its output");
-        let mut port = String::new();
-        BufReader::new(output).read_line(&mut port).expect("its port");
-        Some(Self { process, address: format!("http://127.0.0.1:{}", port.trim()) })
-    }
-}
-
 /// One reply, the first time that a request holds these words.
 fn once(words: &str, reply: &Value) -> Value {
     json!({ "if": { "any": words }, "once": true, "reply": reply })
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn the_same_thread_with_another_server() {
     let copy = format!("cp .env {LEAK} && echo published");
     let task = [
@@ -84,12 +49,11 @@ fn the_same_thread_with_another_server() {
             let directory = tempfile::tempdir().expect("a temporary directory");
             let file = directory.path().join("script.json");
             fs::write(&file, script.to_string()).expect("a file");
-            let Some(server) = Server::start(&file) else { return };
-            let url = match dialect {
-                Dialect::OpenAiChat | Dialect::OpenAiResponses => format!("{}/v1", server.address),
-                Dialect::Anthropic | Dialect::Gemini => server.address.clone(),
+            let Some(server) = OtherServer::start(Some(&file)).expect("it starts") else {
+                eprintln!("skipped: no other server; name one in AIR_FAKE_LLM");
+                return;
             };
-            let place = Place::at(dialect, url);
+            let place = Place::at(dialect, server.base_url(dialect));
             fs::write(place.dir.path().join("rules.air"), RULES).expect("a file");
             let first = text(&place.task(&["--format", form]));
             for stage in ["@copied", "the agent called `delete_file`", "verified", "guardrail"] {
