@@ -52,7 +52,6 @@ fn step(
 ) -> Result<Option<End>, CliError> {
     teller.step(number, &step.tool, &step.arguments)?;
     let outcome = block_on(host.step(&step.plan, &step.tool, step.arguments.clone()))?;
-    // What the step before was found to be, where this one did not run.
     teller.late(host)?;
     teller.came(number, &step.tool, &outcome)?;
     Ok(match outcome {

@@ -268,9 +268,9 @@ impl Watcher for Witness<'_, '_, '_> {
         self.note(told.and_then(|()| teller.step(number, tool, arguments)));
     }
 
-    fn late(&mut self, number: u32, notes: &[FindingRecord]) {
+    fn late(&mut self, number: u32, note: &FindingRecord) {
         let number = usize::try_from(number).unwrap_or(usize::MAX);
-        let told = self.teller.borrow_mut().notes(number, notes);
+        let told = self.teller.borrow_mut().notes(number, std::slice::from_ref(note));
         self.note(told);
     }
 

@@ -208,7 +208,7 @@ impl Session {
         Ok(match reply? {
             ReviewReply::Incident(incident, _) => Some(incident),
             ReviewReply::Continue(notes) | ReviewReply::Held(notes) => {
-                self.late.extend(notes);
+                self.late.extend(notes.into_iter().map(|note| (index, note)));
                 None
             }
             ReviewReply::Pending => None,

@@ -149,7 +149,7 @@ pub struct Session {
     /// The last step, while its verdict is awaited.
     pub(crate) pending: Option<Box<Pending>>,
     /// What could not be decided of steps whose verdict came later.
-    pub(crate) late: Vec<FindingRecord>,
+    pub(crate) late: Vec<(u32, FindingRecord)>,
     /// Whether a judge took part when it was opened.
     pub(crate) was_judged: bool,
     /// What cannot be decided now waits for a person.
@@ -207,8 +207,9 @@ impl Session {
         &self.faults
     }
 
-    /// Rules that could not be decided on steps whose verdict came after the step. Each is told once.
-    pub fn late(&mut self) -> Vec<FindingRecord> {
+    /// Rules that could not be decided on steps whose verdict came after the step, with its number. Each is
+    /// told once.
+    pub fn late(&mut self) -> Vec<(u32, FindingRecord)> {
         std::mem::take(&mut self.late)
     }
 

@@ -141,10 +141,7 @@ impl Host {
             .before_step(call.as_str().into(), plan.into(), tool.into(), arguments)
             .await?;
         let (ticket, mut notes) = match reply {
-            GateReply::Run { ticket, mut notes } => {
-                notes.extend(self.session.late());
-                (ticket, notes)
-            }
+            GateReply::Run { ticket, notes } => (ticket, notes),
             GateReply::Incident(incident) => {
                 self.timings.check = begun.elapsed();
                 return Ok(StepOutcome::Overtaken { incident });
@@ -192,10 +189,9 @@ impl Host {
         })
     }
 
-    /// Rules that could not be decided on the last step that ran, where that was found after it: before a
-    /// call that did not run, or at the end. Each is told once; those that are found before a call that
-    /// runs are among its notes.
-    pub fn late(&mut self) -> Vec<FindingRecord> {
+    /// Rules that could not be decided on steps whose verdict came after them: before the next call, or at
+    /// the end. With the number of the step; each is told once.
+    pub fn late(&mut self) -> Vec<(u32, FindingRecord)> {
         self.session.late()
     }
 

@@ -199,7 +199,7 @@ impl Air {
         let (ports, tools) = self.ports(workspace, operator, &meter);
         let mut session = Session::reopen(ports, self.opening(id)).await?;
         let mut attention = session.resume().await?;
-        attention.undetermined.extend(session.late());
+        attention.undetermined.extend(session.late().into_iter().map(|(_, note)| note));
         Ok((Host::new(session, tools, meter, without_layer, lock), attention))
     }
 
@@ -257,7 +257,7 @@ impl Air {
         let mut attention = session.resume().await?;
         // Nobody goes on with it here: its task is over.
         session.end().await?;
-        attention.undetermined.extend(session.late());
+        attention.undetermined.extend(session.late().into_iter().map(|(_, note)| note));
         Ok(Attention { publication: session.publication().cloned(), ..attention })
     }
 

@@ -26,8 +26,8 @@ pub trait Watcher {
     /// A step is about to be examined.
     fn begins(&mut self, _number: u32, _plan: &str, _tool: &str, _arguments: &Arguments) {}
 
-    /// Rules that could not be decided on the last step that ran: it was found before a call that did not.
-    fn late(&mut self, _number: u32, _notes: &[FindingRecord]) {}
+    /// A rule that could not be decided on an earlier step, of that number.
+    fn late(&mut self, _number: u32, _note: &FindingRecord) {}
 
     /// What became of it.
     fn came(&mut self, _number: u32, _outcome: &StepOutcome) {}
@@ -54,11 +54,10 @@ impl<'a, W: Watcher> Stage<'a, W> {
         Self { host, watcher, minutes, incident: None, held: false }
     }
 
-    /// Tells what could not be decided on the step of that number.
-    fn late(&mut self, number: u32) {
-        let notes = self.host.late();
-        if !notes.is_empty() {
-            self.watcher.late(number, &notes);
+    /// Tells what could not be decided on earlier steps.
+    fn late(&mut self) {
+        for (number, note) in self.host.late() {
+            self.watcher.late(number, &note);
         }
     }
 }
@@ -73,7 +72,7 @@ impl<W: Watcher> Environment for Stage<'_, W> {
         self.watcher.begins(number, plan, tool, &arguments);
         let outcome = self.host.step(plan, tool, arguments).await;
         let outcome = outcome.map_err(|error| error.to_string())?;
-        self.late(number.saturating_sub(1));
+        self.late();
         self.watcher.came(number, &outcome);
         Ok(match outcome {
             StepOutcome::Ran { observation, .. } => Acted::Seen(observation),
@@ -100,7 +99,7 @@ impl<W: Watcher> Environment for Stage<'_, W> {
 
     async fn take_up(&mut self) -> Result<Option<String>, String> {
         let incident = self.host.take_up().await.map_err(|error| error.to_string())?;
-        self.late(self.host.session().next_index().saturating_sub(1));
+        self.late();
         if let Some(incident) = incident {
             let over = format!("incident {}", incident.id());
             self.incident = Some(incident);

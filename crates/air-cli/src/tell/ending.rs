@@ -39,14 +39,16 @@ impl Teller<'_, '_> {
         Ok(end)
     }
 
-    /// Rules that could not be decided on the last step that ran, as it turned out later.
+    /// Rules that could not be decided on earlier steps, as it turned out later.
     ///
     /// # Errors
     ///
     /// If it cannot be written.
     pub fn late(&mut self, host: &mut Host) -> Result<(), CliError> {
-        let notes = host.late();
-        self.notes(steps(host), &notes)
+        for (number, note) in host.late() {
+            self.notes(usize::try_from(number).unwrap_or(usize::MAX), &[note])?;
+        }
+        Ok(())
     }
 
     /// A person must look first.

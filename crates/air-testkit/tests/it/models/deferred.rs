@@ -104,7 +104,7 @@ fn a_verdict_that_is_too_late_is_undetermined_and_policy_decides() {
     let reply = play.call(&mut session, "read", COPY).expect("runs");
     assert!(matches!(reply, ReviewReply::Continue(_)));
     let late = session.late();
-    let [one, _] = late.as_slice() else { panic!("{late:?}") };
+    let [(1, one), _] = late.as_slice() else { panic!("{late:?}") };
     let Outcome::Undetermined(why) = &one.verdict.outcome else { panic!("{one:?}") };
     assert!(why.contains("within the window of 2s"), "{why}");
 }
