@@ -245,6 +245,30 @@ fn what_models_took_is_told_and_kept() {
     assert_eq!(checks.count(), 2, "one request a step, whatever the number of rules");
 }
 
+/// Of a guardrail that no model has read, nobody knows whether it holds: that is told.
+#[test]
+fn guardrails_that_are_not_read_are_told() {
+    let script = Script::by(|seen| {
+        if seen.request.system.contains("WOULD THE STEP CAUSE") {
+            return mind::verdicts(&seen.text(), |_| false);
+        }
+        mind::reply(seen, Response::Honest)
+    });
+    let place = Place::new(Dialect::OpenAiChat, script);
+    let towns = (0..60).map(|n| {
+        format!("\nrule @town_{n}\ntrigger *\ncheck\n  the step visits town {n}.\nblock\nend\n")
+    });
+    let rules: String = [RULES.to_owned()].into_iter().chain(towns).collect();
+    fs::write(place.dir.path().join("rules.air"), rules).expect("a file");
+    let told = text(&place.task(&[]));
+    let wanted = "guardrails looked less like the step and were not read";
+    assert!(told.contains(wanted), "{told}");
+    let told = text(&place.run(&["explain", "i"]));
+    assert!(told.contains(wanted), "{told}");
+    let told = text(&place.run(&["explain", "i", "--format", "json"]));
+    assert!(told.contains("\"unread\""), "{told}");
+}
+
 #[test]
 fn a_recording_is_played_without_a_server_or_a_key() {
     let place = Place::new(Dialect::OpenAiChat, all(Response::Honest));
