@@ -130,7 +130,7 @@ impl Guarded<'_> {
             Err(why) => Some(why),
         };
         let harm = match harm {
-            Some(why) => Some(format!("{why}; {}", self.take_back(&checkpoint).await)),
+            Some(why) => Some(format!("{why}; it {}", take_back(self.ports, &checkpoint).await)),
             None => None,
         };
         self.record(&done, None).await.map_err(failed)?;
@@ -160,18 +160,6 @@ impl Guarded<'_> {
         ended.map_err(|error| format!("what it left running could not be ended: {error}"))?;
         let scene = self.scene(&done.proposed, Some((&done.observation, since)));
         Ok(scene.effects(since).await)
-    }
-
-    async fn take_back(&self, checkpoint: &CheckpointId) -> String {
-        let workspace = &self.ports.workspace;
-        let back = match workspace.kill().await {
-            Ok(_) => workspace.rollback(checkpoint).await,
-            failed => failed,
-        };
-        match back {
-            Ok(_) => "it was taken back".to_owned(),
-            Err(error) => format!("it could not be taken back: {error}"),
-        }
     }
 
     fn scene<'s>(
@@ -247,6 +235,18 @@ impl Guarded<'_> {
         let step = payload(self.ports, done).await?;
         let tool = done.proposed.call.tool.clone();
         record(self.ports, self.incident, Input::Acted { tool, step, refused }).await
+    }
+}
+
+/// Undoes a call, with all that it left running. What there is to say of it.
+pub(crate) async fn take_back(ports: &Ports, checkpoint: &CheckpointId) -> String {
+    let back = match ports.workspace.kill().await {
+        Ok(_) => ports.workspace.rollback(checkpoint).await,
+        failed => failed,
+    };
+    match back {
+        Ok(_) => "was taken back".to_owned(),
+        Err(error) => redact(&format!("could not be taken back: {error}")),
     }
 }
 

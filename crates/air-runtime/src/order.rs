@@ -22,7 +22,7 @@ use futures::future::{Either, select};
 
 use crate::{
     Ports,
-    hands::Guarded,
+    hands::{Guarded, take_back},
     respond::{Case, Context, record},
     session::RuntimeError,
 };
@@ -128,17 +128,7 @@ async fn within(
 /// there is to say of it.
 async fn stopped(ports: &Ports, incident: &Incident) -> Result<String, RuntimeError> {
     let Some(cut) = cut_off(ports, incident).await? else { return Ok(String::new()) };
-    let workspace = &ports.workspace;
-    let back = match workspace.kill().await {
-        Ok(_) => workspace.rollback(&cut).await,
-        failed => failed,
-    };
-    Ok(match back {
-        Ok(_) => "; its last call was cut off, and was taken back".to_owned(),
-        Err(error) => {
-            redact(&format!("; its last call was cut off, and could not be taken back: {error}"))
-        }
-    })
+    Ok(format!("; its last call was cut off, and {}", take_back(ports, &cut).await))
 }
 
 /// The state before a call of the response that began and was never recorded as done.

@@ -1,6 +1,7 @@
 //! Models take part in a session: judges that are asked once a step, also beside the agent's work, and
 //! agents that respond to their own incidents.
 
+mod crash;
 mod deferred;
 mod world;
 
