@@ -6,6 +6,7 @@ mod last;
 pub(crate) mod mind;
 mod other;
 mod real;
+mod response;
 
 use std::{fs, path::Path, process::Output, sync::Arc};
 
