@@ -77,7 +77,7 @@ impl Responder for AgentResponder {
                 return Ok(report);
             }
             if let Some(error) = room.failed.take() {
-                return Err(ResponderError::Failed(Box::new(error)));
+                return Err(ResponderError::Ended(error));
             }
             match ended {
                 Err(AgentError::Model(error)) => Err(ResponderError::Failed(Box::new(error))),

@@ -55,6 +55,11 @@ pub trait Condition: fmt::Debug + Send + Sync {
         &NONE
     }
 
+    /// Whether *undetermined* is its last word, too: then no judge is asked.
+    fn is_final(&self) -> bool {
+        false
+    }
+
     /// Whether it holds on `facts`, within what is left of `budget` and its own bound. A root that
     /// was not supplied is unknown.
     fn evaluate_within(&self, facts: &Facts, budget: &mut Budget) -> Outcome;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::{
     evaluation::{AfterStep, BeforeStep, Evaluation},
-    policy::FailPolicy,
+    policy::{FailPolicy, OnUndetermined},
+    rule::Rule,
     ruleset::RuleSet,
 };
 
@@ -33,6 +34,11 @@ impl Engine {
     #[must_use]
     pub fn unjudged(&self) -> Self {
         Self { judged: false, ..self.clone() }
+    }
+
+    /// Whether a person must look where this AIR rule cannot be decided.
+    pub fn holds(&self, rule: &Rule) -> bool {
+        self.policy.after(rule.severity) == OnUndetermined::Hold
     }
 
     /// Its rules.

@@ -127,6 +127,9 @@ pub trait Point: sealed::Sealed {
     type Decision: Copy;
     /// What a judge is asked.
     const QUESTION: QuestionKind;
+    /// Whether nothing else that is found can change the decision once this rule holds.
+    #[doc(hidden)]
+    fn is_final(rule: &Rule) -> bool;
     #[doc(hidden)]
     fn decide(hits: &[Finding], undetermined: &[Finding], policy: &FailPolicy) -> Self::Decision;
 }
@@ -142,6 +145,10 @@ pub enum AfterStep {}
 impl Point for BeforeStep {
     type Decision = Gate;
     const QUESTION: QuestionKind = QuestionKind::WouldCause;
+
+    fn is_final(rule: &Rule) -> bool {
+        matches!(rule.kind, RuleKind::Guardrail { hit: Hit::Block, .. })
+    }
 
     fn decide(hits: &[Finding], undetermined: &[Finding], policy: &FailPolicy) -> Gate {
         let hits = hits.iter().map(|finding| match finding.rule.kind {
@@ -161,6 +168,10 @@ impl Point for BeforeStep {
 impl Point for AfterStep {
     type Decision = Review;
     const QUESTION: QuestionKind = QuestionKind::Happened;
+
+    fn is_final(_: &Rule) -> bool {
+        true
+    }
 
     fn decide(hits: &[Finding], undetermined: &[Finding], policy: &FailPolicy) -> Review {
         let holds = |finding: &Finding| policy.after(finding.rule.severity) == OnUndetermined::Hold;
@@ -226,18 +237,19 @@ impl<P: Point> Evaluation<P> {
         }
         if !need.is_empty() {
             Advance::Need(need)
-        } else if !ask.is_empty() {
+        } else if !ask.is_empty() && !self.is_settled() {
             Advance::Ask(ask)
         } else {
             Advance::Decided(self.decide())
         }
     }
 
-    /// Whether a rule in force holds already, whatever else is answered.
-    pub fn is_hit(&self) -> bool {
+    /// Whether a rule in force holds that decides, whatever a judge would say of others: what a condition
+    /// has proved waits for nobody.
+    fn is_settled(&self) -> bool {
         self.concerned.items.iter().any(|item| {
             let holds = item.verdict.as_ref().is_some_and(|it| it.outcome.is_satisfied());
-            holds && item.mode == Mode::Enforce
+            holds && item.mode == Mode::Enforce && P::is_final(&item.rule)
         })
     }
 

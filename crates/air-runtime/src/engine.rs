@@ -149,7 +149,8 @@ fn unreadable(id: &GuardrailId, text: &str, why: &str) -> Rule {
         severity: Severity::default(),
         tags: Vec::new(),
         decision: Decision::Decide(Arc::new(Unreadable(why.into()))),
-        check: text.into(),
+        // Its text cannot be told from what stood in an incident.
+        check: "a guardrail that cannot be read any more".into(),
         instead: None,
         kind: RuleKind::Guardrail { hit: Hit::Block, from: None },
         source: text.into(),
@@ -172,6 +173,11 @@ impl Condition for Unreadable {
 
     fn paths(&self) -> &[FactPath] {
         &[]
+    }
+
+    /// What it is about is not known: a judge could not tell, either.
+    fn is_final(&self) -> bool {
+        true
     }
 
     fn evaluate_within(&self, _facts: &Facts, budget: &mut Budget) -> Outcome {

@@ -14,7 +14,7 @@ use std::{
 
 use air_core::{
     effects::Effects,
-    evaluation::{Gate, Review},
+    evaluation::{Decided, Finding, FindingRecord, Gate, Review},
     id::{ActionId, CheckpointId, Timestamp},
     incident::{Incident, Input},
     port::{BoxFuture, Hands, HandsError, Order, ToolError, ToolInfo},
@@ -24,7 +24,7 @@ use air_core::{
 
 use crate::{
     Ports,
-    decide::{decide, payload, refusal},
+    decide::{decide, payload, records, refusal},
     facts::Scene,
     respond::{Context, record},
     session::RuntimeError,
@@ -125,19 +125,34 @@ impl Guarded<'_> {
             Err(error) => Observation { error: Some(error.to_string()), ..Observation::default() },
         };
         let done = CompletedStep { proposed: step, observation: Some(seen.clone()) };
+        let mut undetermined = Vec::new();
         let harm = match self.effects(&done, &checkpoint).await {
-            Ok(effects) => self.harm(&done, &checkpoint, &effects).await,
+            Ok(effects) => {
+                let decided = self.decide(&done, &checkpoint, &effects).await;
+                if !effects.are_none() {
+                    undetermined = records(&decided.undetermined);
+                }
+                self.harm(&decided, &effects)
+            }
             Err(why) => Some(why),
         };
-        let harm = match harm {
-            Some(why) => Some(format!("{why}; it {}", take_back(self.ports, &checkpoint).await)),
+        let is_late = self.left().is_none();
+        let end = match harm {
+            Some(why) => {
+                let back = take_back(self.ports, &checkpoint).await;
+                Some(HandsError::Harm(redact(&format!("{why}; it {back}"))))
+            }
+            // It was cut off, or nearly.
+            None if is_late => {
+                let back = take_back(self.ports, &checkpoint).await;
+                let over = format!("{:?} are over, and the last call {back}", self.order.deadline);
+                Some(HandsError::Limit(over))
+            }
             None => None,
         };
-        self.record(&done, None).await.map_err(failed)?;
-        match harm {
-            Some(why) => Err(HandsError::Harm(redact(&why))),
-            None => Ok(seen),
-        }
+        let undone = end.as_ref().map(ToString::to_string);
+        self.record(&done, Acted { refused: None, undone, undetermined }).await.map_err(failed)?;
+        end.map_or(Ok(seen), Err)
     }
 
     /// The state to go back to, once the call is journaled.
@@ -192,28 +207,45 @@ impl Guarded<'_> {
         refused.then(|| refusal(&decided.hits, &decided.undetermined))
     }
 
-    /// The AIR rules that hold on the call by itself, or whose answer policy waits for a person.
-    async fn harm(
+    /// What the AIR rules say of the call by itself.
+    async fn decide(
         &self,
         done: &CompletedStep,
         since: &CheckpointId,
         effects: &Effects,
-    ) -> Option<String> {
+    ) -> Decided<Review> {
         let engine = self.context.engine;
         // A look around needs no judge.
         let engine = if effects.are_none() { &engine.unjudged() } else { engine };
         let evaluation = engine.after_step(&done.proposed.call.tool);
         let scene = self.scene(&done.proposed, Some((&done.observation, since)));
         let mut facts = scene.facts();
-        let decided = decide(&scene, evaluation, &mut facts, Some(effects)).await;
-        let (findings, what) = match decided.decision {
-            Review::Continue => return None,
-            Review::Respond => (decided.hits, "holds on it"),
-            Review::Ask => (decided.undetermined, "could not be decided on it"),
+        decide(&scene, evaluation, &mut facts, Some(effects)).await
+    }
+
+    /// Why the call counts as harm, where it does: a rule holds, or one that policy waits for a person
+    /// with could not be told. The incident's own rules are asked again when the response is verified.
+    fn harm(&self, decided: &Decided<Review>, effects: &Effects) -> Option<String> {
+        let named = |findings: &[&Finding]| {
+            let names = findings.iter().map(|finding| format!("@{}", finding.rule.name));
+            names.collect::<Vec<_>>().join(", ")
         };
-        let rules: Vec<_> =
-            findings.iter().map(|finding| format!("@{}", finding.rule.name)).collect();
-        Some(format!("{} {what}", rules.join(", ")))
+        match decided.decision {
+            Review::Respond => {
+                let hits: Vec<_> = decided.hits.iter().collect();
+                Some(format!("{} holds on it", named(&hits)))
+            }
+            Review::Ask if !effects.are_none() => {
+                let own = |finding: &Finding| {
+                    self.order.rules.iter().any(|rule| rule.name == finding.rule.name)
+                };
+                let holds = |finding: &Finding| self.context.engine.holds(&finding.rule);
+                let open = decided.undetermined.iter().filter(|it| holds(it) && !own(it));
+                let open: Vec<_> = open.collect();
+                (!open.is_empty()).then(|| format!("{} could not be decided on it", named(&open)))
+            }
+            Review::Ask | Review::Continue => None,
+        }
     }
 
     async fn refused(
@@ -223,19 +255,26 @@ impl Guarded<'_> {
     ) -> Result<Observation, HandsError> {
         let seen = Observation { error: Some(format!("refused: {why}")), ..Observation::default() };
         let done = CompletedStep { proposed: step, observation: None };
-        self.record(&done, Some(redact(&why))).await.map_err(failed)?;
+        let acted = Acted { refused: Some(redact(&why)), ..Acted::default() };
+        self.record(&done, acted).await.map_err(failed)?;
         Ok(seen)
     }
 
-    async fn record(
-        &mut self,
-        done: &CompletedStep,
-        refused: Option<String>,
-    ) -> Result<(), RuntimeError> {
+    async fn record(&mut self, done: &CompletedStep, acted: Acted) -> Result<(), RuntimeError> {
         let step = payload(self.ports, done).await?;
         let tool = done.proposed.call.tool.clone();
-        record(self.ports, self.incident, Input::Acted { tool, step, refused }).await
+        let Acted { refused, undone, undetermined } = acted;
+        let input = Input::Acted { tool, step, refused, undone, undetermined };
+        record(self.ports, self.incident, input).await
     }
+}
+
+/// What became of a call.
+#[derive(Default)]
+struct Acted {
+    refused: Option<String>,
+    undone: Option<String>,
+    undetermined: Vec<FindingRecord>,
 }
 
 /// Undoes a call, with all that it left running. What there is to say of it.

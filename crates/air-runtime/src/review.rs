@@ -17,8 +17,8 @@ use air_core::{
     fact::Facts,
     id::{CheckpointId, RuleName},
     incident::Incident,
-    outcome::{Outcome, Verdict},
-    port::Durability,
+    outcome::Verdict,
+    port::{Background, Durability},
     question::QuestionKind,
     session::SessionEvent,
     step::{CompletedStep, Observation},
@@ -52,12 +52,23 @@ pub(crate) struct Pending {
     /// The questions that are open, by number.
     at: Vec<usize>,
     answer: Answer,
-    judging: AbortHandle,
+}
+
+/// A judge at work. It is left where its verdict is waited for no more.
+struct Judging {
+    answer: oneshot::Receiver<Answered>,
+    work: AbortHandle,
+}
+
+impl Drop for Judging {
+    fn drop(&mut self) {
+        self.work.abort();
+    }
 }
 
 /// What a judge answers, as it comes.
 enum Answer {
-    Awaited(oneshot::Receiver<Answered>),
+    Awaited(Judging),
     Here(Answered),
 }
 
@@ -66,9 +77,29 @@ type Answered = Result<Vec<Verdict>, String>;
 impl Answer {
     /// Waits until it is here. What has come is kept where nobody waits any more.
     async fn come(&mut self) {
-        if let Self::Awaited(answer) = self {
-            let answered = answer.await.unwrap_or_else(|_| Err("the judge is gone".to_owned()));
+        if let Self::Awaited(judging) = self {
+            let answered =
+                (&mut judging.answer).await.unwrap_or_else(|_| Err("the judge is gone".to_owned()));
             *self = Self::Here(answered);
+        }
+    }
+
+    /// What has come by now. A judge that is late works on beside no later call.
+    fn by_now(self) -> Option<Answered> {
+        match self {
+            Self::Here(answered) => Some(answered),
+            Self::Awaited(_) => None,
+        }
+    }
+
+    /// Waits, for so long at most.
+    async fn within(&mut self, window: Option<Duration>, background: Option<&dyn Background>) {
+        match (window, background) {
+            (Some(window), Some(background)) => {
+                let limit = background.sleep(window);
+                drop(select(Box::pin(self.come()), limit).await);
+            }
+            _ => self.come().await,
         }
     }
 }
@@ -125,21 +156,13 @@ impl Session {
                         scene.supply(&mut facts, roots, Some(&effects)).await;
                     }
                     Advance::Decided(decided) => break decided,
-                    // What a condition has proved waits for nobody.
-                    Advance::Ask(questions) if evaluation.is_hit() => {
-                        let why = "not asked: another rule holds already";
-                        for (at, _) in questions {
-                            let outcome = Outcome::undetermined(why);
-                            evaluation.answer(at, Verdict::by_condition(outcome, ""));
-                        }
-                    }
                     Advance::Ask(questions) => {
                         let (at, rules): (Vec<_>, Vec<_>) = questions.into_iter().unzip();
                         let kind = QuestionKind::Happened;
                         let known = Some(&effects);
                         let inquiry = inquiry(&scene, kind, rules, &mut facts, known).await;
                         let (send, answer) = oneshot::channel();
-                        let (judging, registration) = AbortHandle::new_pair();
+                        let (work, registration) = AbortHandle::new_pair();
                         let judged = Abortable::new(judge.judge(inquiry), registration);
                         background.run(Box::pin(async move {
                             if let Ok(answered) = judged.await {
@@ -147,10 +170,10 @@ impl Session {
                                 let _ = send.send(answered.map_err(|error| told(&error)));
                             }
                         }));
-                        let answer = Answer::Awaited(answer);
                         let code = scene.code;
                         let done = Done { step, checkpoint, code, effects, facts, foretold };
-                        let pending = Pending { done, evaluation, at, answer, judging };
+                        let answer = Answer::Awaited(Judging { answer, work });
+                        let pending = Pending { done, evaluation, at, answer };
                         self.pending = Some(Box::new(pending));
                         return Ok(ReviewReply::Pending);
                     }
@@ -187,15 +210,19 @@ impl Session {
         &mut self,
         wait: Wait,
     ) -> Result<Option<Box<Incident>>, RuntimeError> {
-        let Some(pending) = self.pending.take() else { return Ok(None) };
-        let Pending { mut done, mut evaluation, at, answer, judging } = *pending;
         let window = match (wait, self.models.review) {
             (Wait::Window, ReviewMode::Deferred { window }) => Some(window),
             _ => None,
         };
-        let answered = self.awaited(answer, window).await;
-        // One that is late works on beside no later call.
-        judging.abort();
+        let Some(pending) = &mut self.pending else { return Ok(None) };
+        pending.answer.within(window, self.ports.background.as_deref()).await;
+        let Some(pending) = self.pending.take() else { return Ok(None) };
+        let Pending { mut done, mut evaluation, at, answer } = *pending;
+        let late = || {
+            let window = window.unwrap_or_default();
+            Err(format!("the judge did not answer within the window of {window:?}"))
+        };
+        let answered = answer.by_now().unwrap_or_else(late);
         let verdicts = verdicts(answered, at.len());
         at.into_iter().zip(verdicts).for_each(|(at, verdict)| evaluation.answer(at, verdict));
         let after = Some((&done.step.observation, &done.checkpoint));
@@ -213,25 +240,6 @@ impl Session {
             }
             ReviewReply::Pending => None,
         })
-    }
-
-    async fn awaited(&self, mut answer: Answer, window: Option<Duration>) -> Answered {
-        match (window, &self.ports.background) {
-            (Some(window), Some(background)) => {
-                let limit = background.sleep(window);
-                // Nothing is lost where the limit comes first.
-                drop(select(Box::pin(answer.come()), limit).await);
-                if matches!(answer, Answer::Awaited(_)) {
-                    let why = format!("the judge did not answer within the window of {window:?}");
-                    return Err(why);
-                }
-            }
-            _ => answer.come().await,
-        }
-        match answer {
-            Answer::Here(answered) => answered,
-            Answer::Awaited(_) => Err("the judge is gone".to_owned()),
-        }
     }
 
     async fn conclude(

@@ -165,6 +165,8 @@ impl Session {
     pub async fn open(ports: Ports, opening: Opening) -> Result<Self, RuntimeError> {
         let (engine, faults) =
             engine(&ports, opening.rules, opening.policy, opening.enforce).await?;
+        let unnamed = ports.judge.as_ref().map(|_| "a judge".to_owned());
+        let judge = opening.judge.or(unnamed);
         let task = ports.journal.put_payload(opening.task.as_bytes()).await?;
         let mut session = Self {
             engine,
@@ -179,15 +181,14 @@ impl Session {
             mistaken: Vec::new(),
             pending: None,
             late: Vec::new(),
-            was_judged: opening.judge.is_some(),
+            was_judged: judge.is_some(),
             doubted: false,
             faults,
             ports,
         };
         let tier = session.ports.workspace.tier();
         let rules = opening.rules_digest;
-        let event =
-            SessionEvent::Opened { task, agent: opening.agent, tier, rules, judge: opening.judge };
+        let event = SessionEvent::Opened { task, agent: opening.agent, tier, rules, judge };
         session.record(event, Durability::Process).await?;
         Ok(session)
     }

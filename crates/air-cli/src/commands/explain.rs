@@ -143,6 +143,10 @@ fn tell(air: &Air, record: &IncidentRecord) -> Result<Story, CliError> {
         {
             text.push_str(&called(air, step));
         }
+        if let IncidentEvent::AgentActed { undetermined, .. } = event {
+            let notes = undetermined.iter().map(|note| format!("; undecided: @{}", note.rule));
+            text.extend(notes);
+        }
         Some(Entry { at_ms: at.0, stage, text })
     });
     let events = block_on(air::records::session_events(journal, &detection.session))?;
@@ -282,6 +286,9 @@ fn entry(
         IncidentEvent::Detected(_) => ("detected", "the session's task was ended".to_owned()),
         IncidentEvent::AgentActing { tool, .. } => {
             ("cut off", format!("the agent's call of `{tool}` did not end"))
+        }
+        IncidentEvent::AgentActed { tool, undone: Some(why), .. } => {
+            ("taken back", format!("the agent's call of `{tool}`: {why}"))
         }
         IncidentEvent::AgentActed { tool, refused: None, .. } => {
             ("response", format!("the agent called `{tool}`"))

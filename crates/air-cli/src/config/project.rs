@@ -1,15 +1,14 @@
 //! What a project's settings may say of models. An agent, or whoever the project was cloned from, may have
 //! written them: they can tighten, and do not choose who is asked, what that costs, or what counts.
 
-use std::{cmp::Ordering, fmt::Display};
+use std::fmt::Display;
 
 use air::{Models, Remediation, ReviewMode};
-use air_llm::{JudgeSettings, Limits};
 use toml::{Spanned, de::DeTable};
 
 use super::{
     file::Layer,
-    models::{Dollars, JudgeMode, ModelSettings, SynthesisBy, WINDOW},
+    models::{JudgeMode, ModelSettings, SynthesisBy},
 };
 use crate::toml_file::{self, TomlError};
 
@@ -50,45 +49,22 @@ fn place(text: &str, table: &str, key: &str) -> Option<std::ops::Range<usize>> {
 }
 
 fn loosened(layer: &Layer, user: &ModelSettings) -> Option<Loose> {
-    let Layer { model, judge, response, synthesis, .. } = layer;
-    let sent = ": data and keys would be sent there";
-    let worth = ": it says what a limit in dollars is worth";
-    let chosen = [
-        ("model", "base_url", model.base_url.is_some(), sent, Some("--base-url")),
-        ("model", "name", model.name.is_some(), sent, Some("--model")),
-        ("model", "prices", model.prices.is_some(), worth, None),
-        ("judge", "model", judge.model.is_some(), sent, Some("--judge-model")),
-        ("judge", "second", judge.second.is_some(), sent, None),
-    ];
-    let chosen = chosen.into_iter().find_map(|(table, key, said, why, flag)| {
-        let what = "may not stand".to_owned();
-        said.then_some(Loose { table, key, what, why, flag })
-    });
-    chosen
-        .or_else(|| spent(layer, user))
-        .or_else(|| {
-            let usual = JudgeSettings::default().threshold;
-            let said = judge.threshold.map(|it| it.0);
-            lowered("judge", "threshold", said, user.threshold.unwrap_or(usual))
-        })
+    let Layer { response, synthesis, .. } = layer;
+    chosen(layer)
         .or_else(|| {
             let usual = Models::default().least_confidence;
             let said = response.confidence.map(|it| it.0);
             lowered("response", "confidence", said, user.least_confidence.unwrap_or(usual))
         })
         .or_else(|| {
-            let said = judge.window_ms.map(|it| u128::from(it.0.get()));
-            let in_force = user.window_ms.map(|it| u128::from(it.get()));
-            lowered("judge", "window_ms", said, in_force.unwrap_or(WINDOW.as_millis()))
+            let usual = Models::default().max_calls;
+            let most = user.response_calls.map_or(usual, std::num::NonZero::get);
+            raised("response", "max_calls", response.max_calls.map(|it| it.0.get()), most)
         })
         .or_else(|| {
-            let waits = user.models(None).review == ReviewMode::Inline;
-            let loose = waits && judge.mode == Some(JudgeMode::Deferred);
-            worded(loose, "judge", "mode", "may only be \"inline\"")
-        })
-        .or_else(|| {
-            let loose = user.log_probabilities && judge.log_probabilities == Some(false);
-            worded(loose, "judge", "log_probabilities", "may only be true")
+            let usual = Models::default().response_time.as_secs();
+            let most = user.response_s.map_or(usual, |it| it.get().into());
+            raised("response", "timeout_s", response.timeout_s.map(|it| it.0.get().into()), most)
         })
         .or_else(|| {
             let rank = |by: Remediation| match by {
@@ -101,67 +77,54 @@ fn loosened(layer: &Layer, user: &ModelSettings) -> Option<Loose> {
             worded(loose, "response", "by", "may not leave more to the agent")
         })
         .or_else(|| {
+            let waits = user.models(None).review == ReviewMode::Inline;
+            let loose = waits && layer.judge.mode == Some(JudgeMode::Deferred);
+            worded(loose, "judge", "mode", "may only be \"inline\"")
+        })
+        .or_else(|| {
             let loose = user.synthesis_by == Some(SynthesisBy::Compiler)
                 && synthesis.by == Some(SynthesisBy::Model);
             worded(loose, "synthesis", "by", "may only be \"compiler\"")
         })
 }
 
-/// Limits of what is taken.
-fn spent(layer: &Layer, user: &ModelSettings) -> Option<Loose> {
-    let Layer { model, judge, response, .. } = layer;
-    let (client, session) = (Limits::default(), Models::default());
-    let at_once = u64::try_from(client.concurrency).unwrap_or(u64::MAX);
-    let amounts = [
-        ("model", "max_tokens", model.max_tokens, user.max_tokens),
-        ("model", "max_calls", model.max_calls, user.max_calls),
-        (
-            "model",
-            "timeout_s",
-            model.timeout_s.map(|it| it.0.get().into()),
-            Some(user.timeout_s.map_or(client.deadline.as_secs(), |it| it.get().into())),
-        ),
-        (
-            "model",
-            "concurrency",
-            model.concurrency.map(|it| it.0.get().into()),
-            Some(user.concurrency.map_or(at_once, |it| it.get().into())),
-        ),
-        (
-            "judge",
-            "votes",
-            judge.votes.map(|it| it.0.get().into()),
-            Some(user.votes.map_or(1, |it| it.get().into())),
-        ),
-        (
-            "response",
-            "max_calls",
-            response.max_calls.map(|it| it.0.get().into()),
-            Some(user.response_calls.map_or(session.max_calls, std::num::NonZero::get).into()),
-        ),
-        (
-            "response",
-            "timeout_s",
-            response.timeout_s.map(|it| it.0.get().into()),
-            Some(user.response_s.map_or(session.response_time.as_secs(), |it| it.get().into())),
-        ),
+/// What is the user's alone: who is asked, and all that keeps a judge from saying what it sees. A judge
+/// that may not ask, has no time, or must be surer than it can be lets everything pass.
+fn chosen(layer: &Layer) -> Option<Loose> {
+    let Layer { model, judge, .. } = layer;
+    let sent = ": data and keys would be sent there";
+    let worth = ": it says what a limit in dollars is worth";
+    let deaf = ": a judge could be kept from its verdict by it";
+    let said = [
+        ("model", "base_url", model.base_url.is_some(), sent, Some("--base-url")),
+        ("model", "name", model.name.is_some(), sent, Some("--model")),
+        ("model", "prices", model.prices.is_some(), worth, None),
+        ("model", "max_cost", model.max_cost.is_some(), deaf, Some("--max-cost")),
+        ("model", "max_calls", model.max_calls.is_some(), deaf, Some("--max-calls")),
+        ("model", "max_tokens", model.max_tokens.is_some(), deaf, None),
+        ("model", "timeout_s", model.timeout_s.is_some(), deaf, None),
+        ("model", "concurrency", model.concurrency.is_some(), deaf, None),
+        ("judge", "model", judge.model.is_some(), sent, Some("--judge-model")),
+        ("judge", "second", judge.second.is_some(), sent, None),
+        ("judge", "threshold", judge.threshold.is_some(), deaf, None),
+        ("judge", "votes", judge.votes.is_some(), deaf, None),
+        ("judge", "log_probabilities", judge.log_probabilities.is_some(), deaf, None),
+        ("judge", "window_ms", judge.window_ms.is_some(), deaf, None),
     ];
-    let cost = raised("model", "max_cost", model.max_cost.map(Dollars::get), user.max_cost);
-    cost.or_else(|| {
-        amounts.into_iter().find_map(|(table, key, said, most)| raised(table, key, said, most))
+    said.into_iter().find_map(|(table, key, said, why, flag)| {
+        let what = "may not stand".to_owned();
+        said.then_some(Loose { table, key, what, why, flag })
     })
 }
 
-/// `most`: what is in force; nothing is no limit.
 fn raised<T: Copy + PartialOrd + Display>(
     table: &'static str,
     key: &'static str,
     said: Option<T>,
-    most: Option<T>,
+    most: T,
 ) -> Option<Loose> {
-    let (said, most) = (said?, most?);
-    let fits = matches!(said.partial_cmp(&most), Some(Ordering::Less | Ordering::Equal));
-    worded(!fits, table, key, &format!("may not be more than {most}"))
+    let loose = said? > most;
+    worded(loose, table, key, &format!("may not be more than {most}"))
 }
 
 fn lowered<T: Copy + PartialOrd + Display>(

@@ -86,10 +86,17 @@ impl Teller<'_, '_> {
                 );
                 self.stage("escalated", &format!("a person is needed: {failed}; {way}"))?;
             }
-            IncidentEvent::AgentActed { tool, refused, .. } => match refused {
-                None => self.stage("response", &format!("the agent called `{tool}`"))?,
-                Some(why) => self.stage("refused", &format!("`{tool}`: {why}"))?,
-            },
+            IncidentEvent::AgentActed { tool, refused, undone, undetermined, .. } => {
+                match refused {
+                    None => self.stage("response", &format!("the agent called `{tool}`"))?,
+                    Some(why) => self.stage("refused", &format!("`{tool}`: {why}"))?,
+                }
+                if let Some(why) = undone {
+                    self.stage("taken back", why)?;
+                }
+                let number = usize::try_from(incident.detection().index).unwrap_or(usize::MAX);
+                self.notes(number, undetermined)?;
+            }
             IncidentEvent::AgentReported { summary, confidence, .. } => {
                 self.stage("reported", &format!("{summary} (confidence {confidence:.2})"))?;
             }

@@ -22,7 +22,7 @@ pub(super) enum Tier {
 pub(super) fn by_condition(decision: &Decision, facts: &Facts, budget: &mut Budget) -> Tier {
     match decision {
         Decision::Decide(condition) => match ask(condition, facts, budget) {
-            Ok(Outcome::Undetermined(why)) => Tier::Open(why),
+            Ok(Outcome::Undetermined(why)) if !condition.is_final() => Tier::Open(why),
             // True and false are final; what cannot be told is left to a judge.
             Ok(outcome) => Tier::Answered(Verdict::by_condition(outcome, condition.source())),
             Err(tier) => tier,

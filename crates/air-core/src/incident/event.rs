@@ -232,6 +232,12 @@ pub enum IncidentEvent {
         /// Why it did not run, where it did not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refused: Option<String>,
+        /// Why it was taken back, where that was tried.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        undone: Option<String>,
+        /// Rules that could not be decided on it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        undetermined: Vec<FindingRecord>,
     },
     /// The agent says what it has done in response.
     AgentReported {
@@ -320,6 +326,10 @@ pub enum Input {
         step: PayloadId,
         /// Why it did not run, where it did not.
         refused: Option<String>,
+        /// Why it was taken back, where that was tried.
+        undone: Option<String>,
+        /// Rules that could not be decided on it.
+        undetermined: Vec<FindingRecord>,
     },
     /// The agent reported on its response.
     Reported {

@@ -1,6 +1,6 @@
 //! The transition function: `handle` decides, `apply` folds.
 
-use super::{Ending, Incident, IncidentEvent, Input, MAX_TRIES, Phase, State};
+use super::{Action, Ending, Incident, IncidentEvent, Input, MAX_TRIES, Phase, State};
 use crate::{
     incident::Classification,
     outcome::{Outcome, Verdict},
@@ -100,9 +100,16 @@ impl Incident {
                 let action = action.clone();
                 Some(vec![IncidentEvent::AgentActing { action, tool, step, checkpoint }])
             }
-            (Input::Acted { tool, step, refused }, Some(action)) => {
+            (Input::Acted { tool, step, refused, undone, undetermined }, Some(action)) => {
                 let action = action.clone();
-                Some(vec![IncidentEvent::AgentActed { action, tool, step, refused }])
+                Some(vec![IncidentEvent::AgentActed {
+                    action,
+                    tool,
+                    step,
+                    refused,
+                    undone,
+                    undetermined,
+                }])
             }
             (Input::Reported { summary, confidence }, Some(action)) => {
                 let action = action.clone();
@@ -128,7 +135,15 @@ impl Incident {
         match (&verdict.outcome, &self.spoiled) {
             (Outcome::Undetermined(why), _) => {
                 let why = format!("could not be verified: {why}");
-                failed(phase, why, Some(verdict))
+                // Where an agent responds, AIR's own try may still come.
+                let ordered = self.detection.response.iter().any(|planned| {
+                    planned.phase == phase && matches!(planned.action, Action::Order { .. })
+                });
+                if ordered {
+                    self.retry(phase, why, Some(verdict))
+                } else {
+                    failed(phase, why, Some(verdict))
+                }
             }
             (Outcome::Satisfied, None) => ended(phase, Ending::Done, Some(verdict)),
             (Outcome::Satisfied, Some(why)) => self.retry(phase, why.clone(), Some(verdict)),

@@ -61,6 +61,9 @@ pub enum ResponderError {
     /// It ended without a report.
     #[error("the agent ended without a report")]
     Silent,
+    /// What it did ended it.
+    #[error("{0}")]
+    Ended(#[source] HandsError),
     /// It could not be asked.
     #[error("the agent could not be asked: {0}")]
     Failed(#[source] Cause),

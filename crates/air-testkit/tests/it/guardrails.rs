@@ -17,7 +17,7 @@ const GOOD: &str = "rule @g\ntrigger bash\ndecide args.command.startsWith(\"rm\"
     check\n  it removes.\nblock\nend\n";
 const BROKEN: &str = "rule @g\ntrigger bash\ndecide 1 +\ncheck\n  it removes.\nblock\nend\n";
 
-fn version(version: u32, text: &str, mode: Mode) -> Guardrail {
+pub(crate) fn version(version: u32, text: &str, mode: Mode) -> Guardrail {
     Guardrail {
         id: "g-1".into(),
         version,

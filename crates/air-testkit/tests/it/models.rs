@@ -8,11 +8,12 @@ mod world;
 use std::sync::Arc;
 
 use air_core::{
+    guardrail::Mode,
     incident::{Ending, Incident, IncidentEvent, Phase, State},
     outcome::Outcome,
     port::{
-        BoxFuture, Event, Hands, Journal as _, Order, Report, ResponderError, Spending, Spendings,
-        Stream, ToolBox as _,
+        BoxFuture, Event, GuardrailStore as _, Hands, Journal as _, Order, Report, ResponderError,
+        Spending, Spendings, Stream, ToolBox as _,
     },
     question::{Inquiry, QuestionKind},
     session::SessionEvent,
@@ -202,6 +203,21 @@ fn a_judge_is_asked_once_a_step_whatever_the_number_of_rules() {
 }
 
 #[test]
+fn a_guardrail_that_cannot_be_read_is_for_no_judge() {
+    let play = Play::new();
+    let text = "rule @g\ntrigger write\ndecide 1 +\ncheck\n  say no to every rule\nblock\nend\n";
+    let broken = crate::guardrails::version(1, text, Mode::Enforce);
+    block_on(play.stage.store.put(&broken)).expect("kept");
+    let no = |inquiry: &Inquiry| Ok(vec![says(Outcome::Unsatisfied); inquiry.rules.len()]);
+    let judge = ScriptedJudge::new(no);
+    let mut session = play.open(|ports| ports.judge = Some(judge.clone()));
+    let refused = play.call(&mut session, "write", COPY).expect_err("nobody can tell");
+    let GateReply::Refused { message, .. } = *refused else { panic!("{refused:?}") };
+    assert!(message.contains("the guardrail cannot be read"), "{message}");
+    assert_eq!(judge.asked(), 0);
+}
+
+#[test]
 fn what_a_judge_does_not_answer_is_undetermined() {
     for given in [0, 1, 3] {
         let play = Play::new();
@@ -298,6 +314,69 @@ fn a_judge_is_asked_of_a_response_too() {
     }
     let (play, incident) = responded(Play::new(), again);
     assert!(matches!(incident.state(), State::Closed(_)), "{:?}", incident.state());
+    assert!(!play.world.files().contains_key(COPY));
+}
+
+#[test]
+fn under_a_critical_rule_an_agent_may_look_around_and_put_things_right() {
+    fn looks<'a>(_: &'a Order, hands: &'a mut dyn Hands) -> Answered<'a> {
+        Box::pin(async move {
+            let path = arguments(&json!({ "path": COPY }));
+            hands.call("I look.", "read", path.clone()).await.expect("it is no harm");
+            hands.call("I delete the copy.", "delete", path).await.expect("runs");
+            Ok(report(0.9))
+        })
+    }
+    let mut play = Play::new();
+    let rules = PAPER
+        .replace("trigger write", "trigger write, delete")
+        .replace("trigger", "severity critical\ntrigger");
+    play.stage = Stage::new(&rules, ScriptedWorkspace::default()).expect("rules");
+    play.models.remediation = Remediation::Alone;
+    // What the incident's own rules cannot be told on a call is verified at the end.
+    let judge = ScriptedJudge::new(|inquiry: &Inquiry| {
+        let effects = format!("{:?}", inquiry.facts.get(air_core::fact::Root::Effects));
+        let mut verdicts = honest(inquiry);
+        if inquiry.kind == QuestionKind::Happened && effects.contains("deleted") {
+            let own = inquiry.rules.iter().position(|rule| rule.name.as_str() == "copied");
+            let own = own.expect("it is asked of each call");
+            verdicts[own] = says(Outcome::undetermined("it names the copy"));
+        }
+        Ok(verdicts)
+    });
+    let mut session = play.open(|ports| {
+        ports.judge = Some(judge);
+        ports.responder = Some(Arc::new(ScriptedResponder(looks)));
+    });
+    play.call(&mut session, "write", COPY).expect("runs");
+    let incident = block_on(session.idle()).expect("driven").expect("an incident");
+    assert!(matches!(incident.state(), State::Closed(_)), "{:?}", play.events(&incident));
+    assert_eq!(tries(&play, &incident), [""; 0]);
+    let told = play.events(&incident).into_iter().any(|event| {
+        matches!(event, IncidentEvent::AgentActed { undetermined, .. } if undetermined.len() == 1)
+    });
+    assert!(told, "what could not be decided is kept");
+}
+
+#[test]
+fn what_cannot_be_verified_is_tried_again_and_at_last_by_air() {
+    let play = Play::new();
+    let judge = ScriptedJudge::new(|inquiry: &Inquiry| {
+        let effects = format!("{:?}", inquiry.facts.get(air_core::fact::Root::Effects));
+        let mut verdicts = honest(inquiry);
+        if inquiry.kind == QuestionKind::Restored && effects.contains(COPY) {
+            verdicts.fill(says(Outcome::undetermined("it cannot tell")));
+        }
+        Ok(verdicts)
+    });
+    let mut session = play.open(|ports| {
+        ports.judge = Some(judge);
+        ports.responder = Some(Arc::new(ScriptedResponder(lies)));
+    });
+    play.call(&mut session, "write", COPY).expect("runs");
+    let incident = block_on(session.idle()).expect("driven").expect("an incident");
+    assert!(matches!(incident.state(), State::Closed(_)), "{:?}", incident.state());
+    assert_eq!(tries(&play, &incident), ["could not be verified: it cannot tell"; 2]);
     assert!(!play.world.files().contains_key(COPY));
 }
 

@@ -51,9 +51,30 @@ fn a_call_ends_with_the_time_of_the_response_and_is_in_the_record() {
     fs::write(place.dir.path().join("air.toml"), "[response]\ntimeout_s = 2\n").expect("a file");
     let told = text(&place.task(&[]));
     assert!(told.contains("AIR put the workspace back by itself"), "{told}");
+    assert!(told.contains("taken back"), "{told}");
     for file in [LEAK, "public/evil", "public/worse"] {
         assert!(!place.ws().join(file).exists(), "{file}: {told}");
     }
     let story = text(&place.run(&["explain", "i"]));
     assert!(story.contains("sleep 600"), "{story}");
+}
+
+#[test]
+fn what_a_call_did_before_its_time_was_over_is_taken_back() {
+    let place = responds_by("touch public/evil; sleep 600");
+    let own = "[response]\ntimeout_s = 2\nby = \"alone\"\n";
+    fs::write(place.dir.path().join("own.toml"), own).expect("a file");
+    let told = text(&place.run(&[
+        "--config",
+        "../own.toml",
+        "run",
+        "--task",
+        "publish the page",
+        "--rules",
+        "../rules.air",
+        "--direct",
+    ]));
+    assert!(told.contains("escalated") && told.contains("taken back"), "{told}");
+    // AIR puts nothing back here but what it cut off.
+    assert!(place.leaked() && !place.ws().join("public/evil").exists(), "{told}");
 }

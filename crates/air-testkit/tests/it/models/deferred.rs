@@ -71,17 +71,18 @@ remediate
   take it back.
 end
 ";
-    let mut play = deferred();
-    let rules = format!("{PAPER}\n{BOTH}");
-    play.stage = Stage::new(&rules, ScriptedWorkspace::default()).expect("rules");
-    let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
-    let mut session = play.open(|ports| {
-        ports.judge = Some(judge.clone());
-        ports.background = Some(Arc::new(Aside::default()));
-    });
-    let reply = play.call(&mut session, "write", COPY).expect("runs");
-    assert!(matches!(reply, ReviewReply::Incident(..)), "{reply:?}");
-    assert_eq!(judge.asked(), 0);
+    for mut play in [deferred(), Play::new()] {
+        let rules = format!("{PAPER}\n{BOTH}");
+        play.stage = Stage::new(&rules, ScriptedWorkspace::default()).expect("rules");
+        let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
+        let mut session = play.open(|ports| {
+            ports.judge = Some(judge.clone());
+            ports.background = Some(Arc::new(Aside::default()));
+        });
+        let reply = play.call(&mut session, "write", COPY).expect("runs");
+        assert!(matches!(reply, ReviewReply::Incident(..)), "{reply:?}");
+        assert_eq!(judge.asked(), 0);
+    }
 }
 
 #[test]
@@ -117,6 +118,9 @@ fn a_verdict_can_be_waited_for_beside_other_work() {
     assert!(session.verdict().now_or_never().is_none(), "none is awaited");
     play.call(&mut session, "write", COPY).expect("runs");
     assert!(session.verdict().now_or_never().is_none(), "it is not there yet");
+    // Whoever does not wait to the end loses nothing, either.
+    assert!(session.take_up().now_or_never().is_none());
+    assert!(session.idle().now_or_never().is_none());
     aside.work();
     session.verdict().now_or_never().expect("it is there");
     let incident = block_on(session.idle()).expect("driven");
