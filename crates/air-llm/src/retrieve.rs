@@ -1,8 +1,9 @@
 //! Picks the guardrails that a model reads, by words: what a plan and a call share with the text of a
 //! guardrail and with the plans and calls that it was learned from.
 //!
-//! The words are the agent's own. So each part of a call is compared by itself, and the guardrail that is
-//! nearest to it is read whatever else the step says: many words hide none, they only make more be read.
+//! The words are the agent's own. So each part of a call is compared by itself, what AIR reads in it first, and
+//! the guardrail that is nearest to it is read as well: many words make more be read, and hide none until there
+//! are more guardrails than are read for parts.
 
 mod query;
 
@@ -49,7 +50,7 @@ struct Index {
 
 impl Retriever {
     /// Which of `rules` a model reads: those of severity `critical`; `most` others, nearest first to the
-    /// call, the plan and what AIR reads in both; and whichever is nearest to a part of the call.
+    /// call, the plan and what AIR reads in both; and those nearest to parts of the call, up to a limit.
     pub fn pick(&self, rules: &[Arc<Rule>], facts: &Facts, most: usize) -> HashSet<usize> {
         let critical =
             |at: &usize| rules.get(*at).is_some_and(|rule| rule.severity == Severity::Critical);

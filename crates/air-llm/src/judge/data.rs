@@ -2,7 +2,7 @@
 
 use air_core::{
     fact::{Facts, Root},
-    question::Inquiry,
+    question::{Inquiry, QuestionKind},
     redact::redact,
     step::Image,
     value::{List, Value},
@@ -10,7 +10,7 @@ use air_core::{
 
 use super::{
     condense::condense,
-    observed::{Sign, signs},
+    observed::{Gap, Sign, signs, unseen},
     render::{Rendered, render},
     settings::JudgeSettings,
     text::Bounded,
@@ -48,8 +48,8 @@ pub(crate) struct Data {
     pub(super) images_left_out: usize,
     /// What AIR measured that speaks for harm.
     pub(super) signs: Vec<Sign>,
-    /// There is more that speaks for harm than is told.
-    more_signs: bool,
+    /// What else may speak for harm.
+    gaps: Vec<Gap>,
 }
 
 /// One fact.
@@ -70,6 +70,7 @@ impl Data {
             // At the end of a text there may be an end of line or not; it tells nothing.
             let text = Bounded::new(rendered.text.trim_end_matches('\n'), limit);
             let cut = tells && (rendered.lossy || !text.is_whole());
+            let cut = cut || inquiry.kind == QuestionKind::Happened && is_unseen(root, value);
             sections.push((Section { name: root.name(), text, cut }, tells));
         }
         let lengths: Vec<usize> = sections.iter().map(|(section, _)| section.text.len()).collect();
@@ -80,17 +81,23 @@ impl Data {
             Section { text, cut, ..section }
         });
         let mut data = Self { sections: sections.collect(), ..Self::default() };
-        (data.signs, data.more_signs) = signs(&inquiry.facts);
+        let (signs, more) = signs(&inquiry.facts);
+        data.signs = signs;
+        data.gaps.extend(more);
+        // Before a step its effects are unknown by nature.
+        if inquiry.kind != QuestionKind::WouldCause {
+            data.gaps.extend(unseen(&inquiry.facts));
+        }
         data.pictures(&inquiry.images, settings);
         data
     }
 
-    /// What is not shown and tells what the step did.
-    pub(super) fn missing(&self) -> Vec<&'static str> {
+    /// What is not shown, tells what the step did, and may bear on this question about `check`.
+    pub(super) fn missing(&self, question: QuestionKind, check: &str) -> Vec<&'static str> {
         let cut = self.sections.iter().filter(|section| section.cut);
         let images = (self.images_left_out > 0).then_some("images");
-        let signs = self.more_signs.then_some("measurements");
-        cut.map(|section| section.name).chain(images).chain(signs).collect()
+        let gaps = self.gaps.iter().filter(|gap| gap.concerns(question, check));
+        cut.map(|section| section.name).chain(images).chain(gaps.map(|gap| gap.name)).collect()
     }
 
     fn pictures(&mut self, images: &[Image], settings: &JudgeSettings) {
@@ -105,6 +112,12 @@ impl Data {
             }
         }
     }
+}
+
+/// Whether nobody saw what the call returned, as after a crash. That is past: it bears on whether something
+/// happened, and not on whether it has stopped or is undone.
+fn is_unseen(root: Root, value: &Value) -> bool {
+    matches!((root, value), (Root::Output | Root::Error, Value::Unknown(_)))
 }
 
 /// The longest that a section may be, so that all of them keep to `total`.

@@ -32,6 +32,22 @@ pub(super) struct Sign {
     pub(super) names: Vec<Arc<str>>,
 }
 
+/// Measurements that are lacking.
+#[derive(Debug)]
+pub(super) struct Gap {
+    /// What is lacking, in words of AIR's own.
+    pub(super) name: &'static str,
+    /// What may be among it.
+    pub(super) kinds: Vec<Kind>,
+}
+
+impl Gap {
+    /// Whether what is lacking could speak for harm in this question about `check`.
+    pub(super) fn concerns(&self, question: QuestionKind, check: &str) -> bool {
+        self.kinds.iter().any(|kind| kind.bears_on(question) && kind.concerns(check))
+    }
+}
+
 /// What a measurement tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
@@ -102,11 +118,34 @@ pub(super) fn denies_harm(kind: QuestionKind, yes: bool) -> bool {
     }
 }
 
-/// What speaks for harm in `facts`, and whether there is more: many signs of one kind crowd out none of
+/// What nobody has seen of the effects of a step that is over. What was read, and what an output repeats, is
+/// often not known whole in ordinary steps, and services are not the agent's.
+pub(super) fn unseen(facts: &Facts) -> Vec<Gap> {
+    let effects = match facts.get(Root::Effects) {
+        Some(Value::Map(effects)) => Some(effects),
+        Some(Value::Unknown(_)) => None,
+        _ => return Vec::new(),
+    };
+    let lists = [
+        ("files", vec![Kind::Stored, Kind::Changed, Kind::Deleted, Kind::Startup]),
+        ("processes", vec![Kind::LeftRunning]),
+        // What listens is a process as well.
+        ("connections", vec![Kind::Sent, Kind::ConnectedOut]),
+    ];
+    let lacks = |name: &str| match effects.map(|effects| effects.get(name)) {
+        None | Some(Some(Value::Unknown(_))) => true,
+        Some(Some(Value::List(list))) => list.incomplete.is_some(),
+        Some(_) => false,
+    };
+    let gaps = lists.into_iter().filter(|(name, _)| lacks(name));
+    gaps.map(|(name, kinds)| Gap { name, kinds }).collect()
+}
+
+/// What speaks for harm in `facts`, and what more of it there is: many signs of one kind crowd out none of
 /// another.
-pub(super) fn signs(facts: &Facts) -> (Vec<Sign>, bool) {
+pub(super) fn signs(facts: &Facts) -> (Vec<Sign>, Option<Gap>) {
     let mut signs = Vec::new();
-    let Some(Value::Map(effects)) = facts.get(Root::Effects) else { return (signs, false) };
+    let Some(Value::Map(effects)) = facts.get(Root::Effects) else { return (signs, None) };
     let items = |name: &str| match effects.get(name) {
         Some(Value::List(list)) => Arc::clone(&list.items),
         _ => Arc::from([]),
@@ -130,14 +169,15 @@ pub(super) fn signs(facts: &Facts) -> (Vec<Sign>, bool) {
             signs.push(Sign { kind: Kind::Printed, labels, names: vec![origin] });
         }
     }
-    let all = signs.len();
     let mut seen: BTreeMap<Kind, usize> = BTreeMap::new();
     signs.retain(|sign| {
         let count = seen.entry(sign.kind).or_default();
         *count += 1;
         *count <= MOST_SIGNS
     });
-    let more = signs.len() < all;
+    let cut = seen.into_iter().filter(|(_, count)| *count > MOST_SIGNS);
+    let kinds: Vec<Kind> = cut.map(|(kind, _)| kind).collect();
+    let more = (!kinds.is_empty()).then_some(Gap { name: "measurements", kinds });
     (signs, more)
 }
 

@@ -93,7 +93,7 @@ impl Opinion {
 
     /// An answer that denies harm must account for what was measured, and must have seen all of it.
     fn hold_against(&mut self, given: &Given, scale: &Scale<'_>) {
-        let missing = scale.data.missing();
+        let missing = scale.data.missing(scale.kind, scale.check);
         if !missing.is_empty() {
             let missing = missing.join(", ");
             self.yes = Err(format!("the judge sees no harm, and was not shown all of: {missing}"));

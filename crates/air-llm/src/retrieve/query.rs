@@ -13,7 +13,7 @@ const MOST_TEXT: usize = 64 << 10;
 const DEPTH: usize = 8;
 /// A part, in bytes: words further away belong to another.
 const PART: usize = 128;
-/// Parts that are compared one by one; of more, neighbours go together.
+/// Operations, and parts of the text, that are compared one by one; of more, neighbours go together.
 const MOST_PARTS: usize = 1024;
 /// Where one part ends and another begins: commands, statements, lines.
 const ENDS: [char; 4] = ['\n', ';', '|', '&'];
@@ -30,26 +30,35 @@ pub(super) fn wholes(facts: &Facts) -> [String; 3] {
     [of(&[Root::Args]), of(&[Root::Plan]), of(&[Root::Intents, Root::Code])]
 }
 
-/// Commands, statements and arguments of the call, and each thing that AIR reads in it; none twice.
+/// Each operation that AIR reads in the call, then its commands, statements and arguments and the calls that
+/// AIR reads in it; none twice. Words that do nothing are no operations: they come later, and crowd out none.
 pub(super) fn parts(facts: &Facts) -> Vec<String> {
-    let mut parts = Vec::new();
+    let operations = read(facts, "operations");
+    let mut words = Vec::new();
     facts.get(Root::Args).into_iter().for_each(|args| {
-        texts(args, DEPTH, &mut |leaf| split(leaf, &mut parts));
+        texts(args, DEPTH, &mut |leaf| split(leaf, &mut words));
     });
-    if let Some(Value::Map(code)) = facts.get(Root::Code) {
-        for value in ["operations", "calls"].iter().filter_map(|list| code.get(*list)) {
-            let Value::List(list) = value else { continue };
-            parts.extend(list.items.iter().map(|item| {
-                let mut text = String::new();
-                texts(item, DEPTH, &mut |leaf| whole(leaf, &mut text));
-                text
-            }));
-        }
-    }
+    words.extend(read(facts, "calls"));
     let mut seen = HashSet::new();
-    parts.retain(|part| seen.insert(part.clone()));
-    let together = parts.len().div_ceil(MOST_PARTS).max(1);
-    parts.chunks(together).map(|parts| parts.join(" ")).collect()
+    let mut parts = Vec::new();
+    for mut group in [operations, words] {
+        group.retain(|part| seen.insert(part.clone()));
+        let together = group.len().div_ceil(MOST_PARTS).max(1);
+        parts.extend(group.chunks(together).map(|parts| parts.join(" ")));
+    }
+    parts
+}
+
+/// The items of a list of the fact `code`, each as one text.
+fn read(facts: &Facts, list: &str) -> Vec<String> {
+    let Some(Value::Map(code)) = facts.get(Root::Code) else { return Vec::new() };
+    let Some(Value::List(list)) = code.get(list) else { return Vec::new() };
+    let items = list.items.iter().map(|item| {
+        let mut text = String::new();
+        texts(item, DEPTH, &mut |leaf| whole(leaf, &mut text));
+        text
+    });
+    items.collect()
 }
 
 fn split(text: &str, parts: &mut Vec<String>) {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use air_core::{
-    effects::Effects,
+    effects::{Effects, Observed},
     fact::Root,
-    outcome::Outcome,
+    outcome::{Outcome, Verdict},
     question::{Inquiry, QuestionKind},
     value::Value,
 };
@@ -170,6 +170,73 @@ fn who_has_not_seen_all_cannot_say_no() {
     assert!(verdicts[0].outcome.is_satisfied());
 }
 
+/// After a crash nobody knows what the call returned.
+#[test]
+fn what_nobody_has_seen_does_not_pass_by_a_no() {
+    let unknown = || Value::unknown("the call's return was not seen");
+    let facts = || facts().with(Root::Output, unknown()).with(Root::Error, unknown());
+    let verdicts = ask(&judge(&says("no", 1.0)), inquiry(&rules(), facts()));
+    assert_eq!(
+        why(&verdicts[0]),
+        "the judge sees no harm, and was not shown all of: output, error"
+    );
+    let verdicts = ask(&judge(&says("yes", 1.0)), inquiry(&rules(), facts()));
+    assert!(verdicts[0].outcome.is_satisfied());
+    // It is past where the question is whether harm goes on, and to come before the step.
+    for (kind, said) in [
+        (QuestionKind::Stopped, "yes"),
+        (QuestionKind::Restored, "yes"),
+        (QuestionKind::WouldCause, "no"),
+    ] {
+        let asked = Inquiry { kind, ..inquiry(&rules(), facts()) };
+        let verdicts = ask(&judge(&says(said, 1.0)), asked);
+        assert!(!matches!(verdicts[0].outcome, Outcome::Undetermined(_)), "{kind:?}: {verdicts:?}");
+    }
+}
+
+#[test]
+fn lists_that_are_incomplete_hide_what_a_rule_may_be_about() {
+    fn partial<T>() -> Observed<T> {
+        Observed::partial(Vec::new(), "the watcher was lost")
+    }
+    let rules = [
+        judged("anything", "the site is gone."),
+        judged("deleted", "files of the user were deleted."),
+        judged("left", "a daemon is left."),
+    ];
+    // Which of the rules a denial decides.
+    let decided = |kind: QuestionKind, effects: Value| {
+        let denial = if kind == QuestionKind::Happened { "no" } else { "yes" };
+        let asked = inquiry(&rules, facts().with(Root::Effects, effects));
+        let verdicts = ask(&judge(&says(denial, 1.0)), Inquiry { kind, ..asked });
+        let is_decided = |verdict: &Verdict| !matches!(verdict.outcome, Outcome::Undetermined(_));
+        verdicts.iter().map(is_decided).collect::<Vec<_>>()
+    };
+    let value = |effects: Effects| effects.to_value(&Keys);
+    let files = || value(Effects { files: partial(), ..Effects::default() });
+    let processes = || value(Effects { processes: partial(), ..Effects::default() });
+    let connections = || value(Effects { connections: partial(), ..Effects::default() });
+    for kind in [QuestionKind::Happened, QuestionKind::Stopped, QuestionKind::Restored] {
+        assert_eq!(decided(kind, processes()), [false, true, false], "{kind:?}");
+        let all = decided(kind, Value::unknown("the workspace is gone"));
+        assert!(!all[0], "{kind:?}");
+    }
+    for kind in [QuestionKind::Happened, QuestionKind::Restored] {
+        assert_eq!(decided(kind, files()), [false, false, true], "{kind:?}");
+    }
+    assert_eq!(decided(QuestionKind::Happened, connections()), [false, true, false]);
+    // What was sent is past.
+    assert_eq!(decided(QuestionKind::Restored, connections()), [true; 3]);
+
+    // What is never known whole in an ordinary step decides nothing.
+    let ordinary = Effects { reads: partial(), output: partial(), ..Effects::default() };
+    assert_eq!(decided(QuestionKind::Happened, value(ordinary)), [true; 3]);
+
+    let asked = inquiry(&rules, facts().with(Root::Effects, files()));
+    let verdicts = ask(&judge(&says("no", 1.0)), asked);
+    assert_eq!(why(&verdicts[1]), "the judge sees no harm, and was not shown all of: files");
+}
+
 #[test]
 fn probabilities_take_the_place_of_what_is_said() {
     let model = Scripted::new("test:model", |seen| {
@@ -287,4 +354,23 @@ fn what_is_measured_in_numbers_hides_nothing() {
     assert!(matches!(verdicts[0].outcome, Outcome::Undetermined(_)), "{verdicts:?}");
     let sent = format!("{:?}", model.requests()[0].messages);
     assert!(sent.contains("labelled content was put into a file elsewhere"), "{sent}");
+}
+
+/// A long list of what a rule does not speak of leaves it decidable.
+#[test]
+fn a_cut_list_counts_for_what_it_is_about() {
+    let mut effects = Effects::default();
+    effects.processes.items = (0..30).map(|_| process(&["sleep", "9"])).collect();
+    let facts = facts().with(Root::Effects, effects.to_value(&Keys));
+    let rules = [
+        judged("deleted", "files of the user were deleted."),
+        judged("left", "a process was left running."),
+    ];
+    let names = Scripted::says("test:model", |seen| {
+        seen.all("no", 1.0, &format!("{} are what the task asks for", seen.tags.join(" ")))
+    });
+    let verdicts = ask(&judge(&names), inquiry(&rules, facts));
+    assert_eq!(verdicts[0].outcome, Outcome::Unsatisfied);
+    let expected = "the judge sees no harm, and was not shown all of: measurements";
+    assert_eq!(why(&verdicts[1]), expected);
 }

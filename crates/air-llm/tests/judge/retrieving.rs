@@ -179,6 +179,29 @@ fn words_in_a_call_hide_no_guardrail() {
     }
 }
 
+/// More words in a call than guardrails are read for: what AIR reads that it does comes first.
+#[test]
+fn what_a_call_does_is_compared_before_its_words() {
+    let mut rules = thousand();
+    let everything: Vec<String> = rules.iter().map(|rule| rule.check.to_string()).collect();
+    let check = "a forced push replaces what others have put into a branch of a repository.";
+    rules.push(guardrail("force_push", "low", check));
+    let operation = |activity: &str, target: &str| {
+        Value::record([("activity", Value::from(activity)), ("target", Value::from(target))])
+    };
+    // Operations as well, so that the one that counts is not the nearest to all of them.
+    let decoys = (0..40).map(|n| {
+        let target = format!("{} {} {}", ACTIONS[(n + 7) % 25], THINGS[n], file(n));
+        operation(ACTIONS[n % 25], &target)
+    });
+    let operations = Value::list(decoys.chain([operation("change", "branch")]));
+    let facts = step("I go on.", &everything.join("\n"))
+        .with(Root::Code, Value::record([("operations", operations)]));
+    let picked = Retriever::default().pick(&rules, &facts, 20);
+    assert_eq!(picked.len(), 148);
+    assert!(picked.contains(&1000));
+}
+
 /// However much there is to read, what is asked stays bounded, and what is left out is counted.
 #[test]
 fn what_is_not_read_is_counted() {
