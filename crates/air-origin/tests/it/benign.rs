@@ -103,3 +103,16 @@ fn marks_found_by_chance_hide_nothing() {
         assert!(traced.matches.is_empty() && traced.incomplete.is_none(), "{seed}: {traced:?}");
     }
 }
+
+/// Marks of what is packed are found in them by chance, under one key or another.
+#[test]
+fn certificates_of_random_bytes_hide_nothing() {
+    let sources = made::sources(&made::all());
+    for seed in 70_000..70_400 {
+        let text = String::from_utf8(base64(&Dice(seed).bytes(700))).expect("ASCII");
+        let certificate =
+            format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n");
+        let traced = trace(&sources, certificate.as_bytes());
+        assert_eq!(traced.incomplete, None, "{seed}");
+    }
+}

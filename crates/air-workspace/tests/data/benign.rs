@@ -102,9 +102,9 @@ db.commit()\"",
     "(cd made && python3 -m zipfile -c bundle.zip app.py data.csv)",
     "gzip -c made/app.log > made/app.log.gz; base64 made/random.bin > made/random.b64",
     "python3 -c \"
-import secrets
+import random; random.seed(11)
 print('-----BEGIN CERTIFICATE-----')
-import base64; print(base64.encodebytes(secrets.token_bytes(700)).decode().strip())
+import base64; print(base64.encodebytes(random.randbytes(700)).decode().strip())
 print('-----END CERTIFICATE-----')\" > made/cert.pem",
     "uname -a > made/uname.txt; date > made/date.txt; id > made/id.txt; python3 -m pip --version > made/pip.txt 2>&1; df > made/df.txt; true",
     "python3 -c \"
