@@ -477,7 +477,7 @@ fn a_response_ends_at_its_limits_and_at_harm() {
     assert!(matches!(report, Err(ResponderError::Limit(_))), "{report:?}");
     assert!(calls.len() <= 4);
     let (report, ..) = respond(&["x"], [call("", "bash", r#"{"command":"harm"}"#)]);
-    let Err(ResponderError::Failed(cause)) = report else { panic!("{report:?}") };
+    let Err(ResponderError::Ended(cause)) = report else { panic!("{report:?}") };
     assert!(cause.to_string().contains("@deleted"));
     let (report, ..) = respond(&["x"], []);
     assert!(matches!(report, Err(ResponderError::Failed(_))));

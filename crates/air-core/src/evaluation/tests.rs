@@ -271,7 +271,7 @@ fn a_retired_rule_is_not_there() {
 
 #[test]
 fn facts_are_asked_for_before_anything_is_decided() {
-    let code = Decision::Decide(scripted(Root::Code, YES));
+    let code = Decision::Decide(scripted(Root::Code, NO));
     let state = bounds(Some(YES), None);
     let engine = engine(vec![
         guardrail("code", Severity::Low, Hit::Block, code),
@@ -328,10 +328,38 @@ fn a_judge_is_asked_only_where_no_condition_decides() {
 }
 
 #[test]
+fn what_a_condition_has_proved_waits_for_no_judge() {
+    let open = || bounds(None, None);
+    for (hit, asked) in [(Hit::Block, false), (Hit::Ask, true), (Hit::Warn, true)] {
+        let engine = engine(vec![
+            guardrail("holds", Severity::Low, hit, decide(YES)),
+            guardrail("open", Severity::Critical, Hit::Block, open()),
+        ])
+        .judged();
+        let advance = engine.before_step("bash").advance(&facts());
+        assert_eq!(matches!(advance, Advance::Ask(_)), asked, "{hit:?}");
+    }
+    for (holds, asked) in [
+        (check("holds", Severity::Low, decide(YES)), false),
+        (shadow(check("holds", Severity::Low, decide(YES))), true),
+    ] {
+        let engine = engine(vec![holds, check("open", Severity::Critical, open())]).judged();
+        match engine.after_step("bash").advance(&facts()) {
+            Advance::Ask(_) => assert!(asked),
+            other => {
+                let decided = decided(other);
+                assert!(!asked && decided.undetermined.is_empty(), "{decided:?}");
+                assert_eq!(decided.decision, Review::Respond);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_judge_answers_by_number_and_conditions_are_not_asked_again() {
     let first = scripted(Root::Args, unknown());
     let engine = engine(vec![
-        check("yes", Severity::Low, decide(YES)),
+        check("no", Severity::Low, decide(NO)),
         check("first", Severity::Low, Decision::Decide(first.clone())),
         check("second", Severity::High, bounds(None, None)),
     ])
@@ -349,11 +377,11 @@ fn a_judge_answers_by_number_and_conditions_are_not_asked_again() {
         judge: "j/1".into(),
         quotes: Vec::new(),
     };
-    evaluation.answer(2, verdict(YES));
-    assert!(matches!(evaluation.advance(&facts()), Advance::Ask(asked) if asked[0].0 == 1));
     evaluation.answer(1, verdict(unknown()));
+    assert!(matches!(evaluation.advance(&facts()), Advance::Ask(asked) if asked[0].0 == 2));
+    evaluation.answer(2, verdict(YES));
     let decided = decided(evaluation.advance(&facts()));
-    assert_eq!(names(&decided.hits), ["second", "yes"]);
+    assert_eq!(names(&decided.hits), ["second"]);
     assert_eq!(names(&decided.undetermined), ["first"]);
     assert_eq!(decided.hits[0].record().verdict.judge, "j/1");
     assert_eq!(first.times(), 1);
