@@ -31,6 +31,8 @@ pub struct Attention {
     pub incident: Option<Incident>,
     /// Rules that could not be decided on the examined steps.
     pub undetermined: Vec<air_core::evaluation::FindingRecord>,
+    /// Whether a person must look before anything of it is handed over.
+    pub held: bool,
     /// What became of its changes, where it was ended and they were handed over.
     pub publication: Option<Publication>,
 }
@@ -132,6 +134,7 @@ impl Session {
             examined: Vec::new(),
             incident: None,
             undetermined: Vec::new(),
+            held: false,
             publication: None,
         };
         self.doubted = self.was_judged;
@@ -162,6 +165,7 @@ impl Session {
         {
             attention.incident = Some(self.drive(&incident, Until::Rest).await?);
         }
+        attention.held = self.held();
         Ok(attention)
     }
 

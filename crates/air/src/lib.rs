@@ -247,7 +247,8 @@ impl Air {
         }
         all.retain(|attention| {
             let changed = attention.publication.as_ref().is_some_and(|it| it.changed > 0);
-            attention.incident.is_some() || !attention.examined.is_empty() || changed
+            let left = attention.incident.is_some() || attention.held;
+            left || !attention.examined.is_empty() || changed
         });
         Ok(all)
     }

@@ -70,6 +70,9 @@ struct Item {
     incident: Option<String>,
     state: Option<String>,
     undetermined: Vec<String>,
+    /// Whether a person must look before anything of it is handed over.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    held: bool,
     /// Paths of the workspace that its changes were handed over to.
     #[serde(skip_serializing_if = "Option::is_none")]
     published: Option<u64>,
@@ -121,13 +124,15 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
                 );
                 let publication = attention.publication.clone().unwrap_or_default();
                 let published = attention.publication.as_ref().map(|it| it.changed);
-                Item { published, held_back: publication.held_back, ..item }
+                let (held, held_back) = (attention.held, publication.held_back);
+                Item { held, published, held_back, ..item }
             })
             .collect(),
     };
     models.finish()?;
     let open = items.iter().any(|item| {
-        !item.undetermined.is_empty()
+        item.held
+            || !item.undetermined.is_empty()
             || item.state.as_ref().is_some_and(|state| !state.starts_with("closed"))
     });
     match context.format {
@@ -173,6 +178,7 @@ fn item(
         incident: incident.map(|incident| incident.id().to_string()),
         state: incident.map(|incident| state_name(incident.state())),
         undetermined: undetermined.iter().map(|found| format!("@{}", found.rule)).collect(),
+        held: false,
         published: None,
         held_back: Vec::new(),
     }
@@ -215,6 +221,12 @@ fn write(items: &[Item], context: &mut Context<'_>) -> Result<(), CliError> {
         }
         match (&item.incident, &item.state) {
             (Some(id), Some(state)) => writeln!(out, "incident {id}: {state}")?,
+            _ if item.held => writeln!(
+                out,
+                "session {0}: held; look at it, then `airctl resume --release {0}` hands its changes \
+                 over",
+                item.session
+            )?,
             _ => writeln!(out, "session {}: no incident", item.session)?,
         }
         if let Some(changed) = item.published.filter(|changed| *changed > 0) {

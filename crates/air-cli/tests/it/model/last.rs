@@ -213,6 +213,7 @@ fn a_resumed_session_tells_what_is_undecided() {
     let output = place.run(&resume);
     let told = text(&output);
     assert!(told.contains("@copied could not be decided"), "{told}");
+    assert!(told.contains("held; look at it, then `airctl resume --release"), "{told}");
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(!place.ws().join(LEAK).exists());
 }
