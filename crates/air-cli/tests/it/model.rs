@@ -165,7 +165,9 @@ fn an_agent_that_writes_code() {
 
 #[test]
 fn a_verdict_that_comes_while_the_agent_plans() {
-    thread(Dialect::OpenAiChat, &["--judge-mode", "deferred"]);
+    for dialect in Dialect::ALL {
+        thread(dialect, &["--judge-mode", "deferred"]);
+    }
 }
 
 /// The scripted judge is a real one: without any of what it is to be shown it would not find the leak.
