@@ -219,7 +219,11 @@ pub fn by_prefix<T>(
         (Some(item), true) => Ok(item),
         (None, _) => Err(CliError::Usage {
             what: format!("no {noun} `{prefix}` in the store of this workspace"),
-            hint: format!("`airctl {noun}s` lists them; `--workspace` names another workspace"),
+            hint: if noun == "session" {
+                "`--workspace` names another workspace".to_owned()
+            } else {
+                format!("`airctl {noun}s` lists them; `--workspace` names another workspace")
+            },
         }),
         (Some(_), false) => Err(CliError::Usage {
             what: format!("more than one {noun} starts with `{prefix}`"),

@@ -235,8 +235,8 @@ fn stopped(error: &ModelError, host: &Host) -> CliError {
     CliError::Usage {
         what: error.to_string(),
         hint: format!(
-            "`airctl run --resume {id}` goes on where it stopped; `airctl resume` ends the session \
-             and hands its changes over"
+            "the same command with `--resume {id}` in the place of `--task` goes on where it stopped; \
+             `airctl resume` ends the session and hands its changes over"
         ),
     }
 }
