@@ -124,6 +124,8 @@ impl Guarded<'_> {
             Err(error @ ToolError::Lost(_)) => return Err(HandsError::Failed(Box::new(error))),
             Err(error) => Observation { error: Some(error.to_string()), ..Observation::default() },
         };
+        // A judge that takes its time takes none from the agent's work.
+        let is_late = self.left().is_none();
         let done = CompletedStep { proposed: step, observation: Some(seen.clone()) };
         let mut undetermined = Vec::new();
         let harm = match self.effects(&done, &checkpoint).await {
@@ -136,7 +138,6 @@ impl Guarded<'_> {
             }
             Err(why) => Some(why),
         };
-        let is_late = self.left().is_none();
         let end = match harm {
             Some(why) => {
                 let back = take_back(self.ports, &checkpoint).await;

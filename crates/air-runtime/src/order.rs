@@ -74,7 +74,7 @@ pub(crate) async fn perform(
         Input::PortFailed(why)
     } else {
         let calls = if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
-        let said = format!("the agent responded with {calls}; confidence {confidence:.2}");
+        let said = format!("the agent responded with {calls}; confidence {confidence:.2}{left}");
         Input::Finished(Ok(said))
     })
 }
@@ -140,8 +140,9 @@ async fn cut_off(ports: &Ports, incident: &Incident) -> Result<Option<Checkpoint
             Event::Incident(IncidentEvent::AgentActing { checkpoint, .. }) => {
                 open = Some(checkpoint);
             }
+            // What earlier orders left was seen to when they ended.
             Event::Incident(
-                IncidentEvent::AgentActed { .. } | IncidentEvent::ActionFinished { .. },
+                IncidentEvent::AgentActed { .. } | IncidentEvent::ActionStarted { .. },
             ) => open = None,
             Event::Incident(_) | Event::Session(_) => {}
         }

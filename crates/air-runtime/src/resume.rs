@@ -156,6 +156,8 @@ impl Session {
                 ReviewReply::Pending => {
                     let incident = self.settle(Wait::Verdict).await?;
                     attention.incident = incident.map(|incident| *incident);
+                    let late = self.late().into_iter().map(|(_, note)| note);
+                    attention.undetermined.extend(late);
                 }
             }
         }

@@ -185,8 +185,8 @@ impl Session {
         self.conclude(Done { step, checkpoint, code, effects, facts, foretold }, decided).await
     }
 
-    /// Waits until the verdict on the last step is there to be taken up, by [`Self::take_up`]; for ever where none is awaited. It can be dropped at any time: wait for it beside whatever
-    /// else takes time.
+    /// Waits until the verdict on the last step is there to be taken up, by [`Self::take_up`]; for ever
+    /// where none is awaited. It can be dropped at any time: wait for it beside whatever else takes time.
     pub async fn verdict(&mut self) {
         match &mut self.pending {
             Some(pending) => pending.answer.come().await,

@@ -198,8 +198,7 @@ impl Air {
         let meter = Meter::default();
         let (ports, tools) = self.ports(workspace, operator, &meter);
         let mut session = Session::reopen(ports, self.opening(id)).await?;
-        let mut attention = session.resume().await?;
-        attention.undetermined.extend(session.late().into_iter().map(|(_, note)| note));
+        let attention = session.resume().await?;
         Ok((Host::new(session, tools, meter, without_layer, lock), attention))
     }
 
@@ -255,10 +254,9 @@ impl Air {
 
     async fn resume_one(&self, id: &SessionId) -> Result<Attention, AirError> {
         let mut session = self.reopen(id).await?;
-        let mut attention = session.resume().await?;
+        let attention = session.resume().await?;
         // Nobody goes on with it here: its task is over.
         session.end().await?;
-        attention.undetermined.extend(session.late().into_iter().map(|(_, note)| note));
         Ok(Attention { publication: session.publication().cloned(), ..attention })
     }
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::file::{Amount, set};
 
 /// How long the next call waits for a deferred verdict, where nothing is said.
-pub(super) const WINDOW: Duration = Duration::from_secs(2);
+const WINDOW: Duration = Duration::from_secs(2);
 
 /// Language models, and what they may do. `None` is a default.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -195,7 +195,7 @@ pub(super) enum Dollars {
 }
 
 impl Dollars {
-    pub(super) fn get(self) -> f64 {
+    fn get(self) -> f64 {
         match self {
             Self::Whole(dollars) => dollars.into(),
             Self::Exact(dollars) => dollars,

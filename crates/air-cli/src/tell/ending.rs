@@ -31,9 +31,12 @@ impl Teller<'_, '_> {
     ///
     /// If AIR failed, or it cannot be told.
     pub fn end(&mut self, host: &mut Host, end: End) -> Result<End, CliError> {
-        let told = matches!(end, End::Incident { .. } | End::Held { .. });
-        let end = if told { end } else { self.settled(host)?.unwrap_or(end) };
-        self.late(host)?;
+        let end = if matches!(end, End::Incident { .. } | End::Held { .. }) {
+            self.late(host)?;
+            end
+        } else {
+            self.settled(host)?.unwrap_or(end)
+        };
         block_on(host.end())?;
         self.published(host)?;
         Ok(end)

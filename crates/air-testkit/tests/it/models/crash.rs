@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use air_core::{
-    incident::{Incident, State},
+    incident::{Incident, Phase, State},
     port::{Hands, Order, ResponderError},
     question::Inquiry,
     session::Status,
+    step::ToolCall,
 };
-use air_runtime::{GateReply, Ports, RuntimeError};
+use air_runtime::{Decision, GateReply, Ports, Remediation, RuntimeError};
 use futures::executor::block_on;
 use serde_json::json;
 
 use super::{
-    Answered, COPY, Play, arguments, honest, report, session_tools,
+    Answered, COPY, Play, arguments, honest, report, responded, session_tools,
     world::{ScriptedJudge, ScriptedResponder},
 };
 
@@ -70,4 +71,33 @@ fn a_crash_at_any_append_leaves_nothing_of_a_response_that_was_not_recorded() {
         }
         assert_eq!(*session.status(), Status::Terminated, "append {append}");
     }
+}
+
+#[test]
+fn a_call_that_was_cut_off_is_taken_back_once() {
+    fn unsure<'a>(_: &'a Order, hands: &'a mut dyn Hands) -> Answered<'a> {
+        Box::pin(async move {
+            let evil = arguments(&json!({ "path": "/workspace/evil" }));
+            hands.call("", "lose", evil).await.expect_err("it is lost");
+            Ok(report(0.2))
+        })
+    }
+    fn idle<'a>(_: &'a Order, _: &'a mut dyn Hands) -> Answered<'a> {
+        Box::pin(std::future::ready(Ok(report(0.9))))
+    }
+    let mut play = Play::new();
+    play.models.remediation = Remediation::Alone;
+    let (play, incident) = responded(play, unsure);
+    assert_eq!(*incident.state(), State::Escalated(vec![Phase::Recovery]));
+    assert!(!play.world.files().contains_key("/workspace/evil"));
+    // A person puts things right, and has it looked at again.
+    let right = json!({ "path": "/workspace/mended", "content": "by hand" });
+    let call = ToolCall { id: "p".into(), tool: "write".into(), arguments: arguments(&right) };
+    block_on(session_tools(&play.world, &call));
+    let mut session = play.reopen(|ports| {
+        minds(ports);
+        ports.responder = Some(Arc::new(ScriptedResponder(idle)));
+    });
+    block_on(session.decide(incident.id(), Decision::Retry(Phase::Recovery))).expect("decided");
+    assert!(play.world.files().contains_key("/workspace/mended"));
 }
