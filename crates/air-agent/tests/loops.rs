@@ -347,6 +347,7 @@ fn order(remediate: &[&str]) -> Order {
         id: "c1".into(),
         tool: "bash".into(),
         arguments: Arguments::from_iter([("command".to_owned(), "cp .env public/x".into())]),
+        native: None,
     };
     Order {
         incident: "i1".into(),

@@ -302,7 +302,7 @@ fn running(host: &Host, outcome: Outcome) -> Option<u32> {
     if ended && matches!(outcome, Outcome::Incident | Outcome::Refused) {
         let mut arguments = Arguments::new();
         arguments.insert("command".to_owned(), ":".into());
-        let call = ToolCall { id: "look".into(), tool: "bash".to_owned(), arguments };
+        let call = ToolCall { id: "look".into(), tool: "bash".to_owned(), arguments, native: None };
         // One that cannot be started is seen as such.
         let _ = block_on(host.tools().call(&call));
     }

@@ -227,7 +227,7 @@ pub fn proposed(case: &Case, plan: &str, with_code: bool) -> ProposedStep {
         session: "rehearsal".into(),
         index: 1,
         plan: plan.to_owned(),
-        call: ToolCall { id: "rehearsal.1".into(), tool: tool.to_owned(), arguments },
+        call: ToolCall { id: "rehearsal.1".into(), tool: tool.to_owned(), arguments, native: None },
     }
 }
 

@@ -25,4 +25,4 @@ pub use scan::{Scanner, companions};
 pub use store::{Budget, Store, StoreError};
 pub use timeline::{Scope, Timeline, TimelineError};
 pub use tree::{Digest, Entry, Kind, Place, Root, Tree, Unread};
-pub use watch::{Dirty, Watch};
+pub use watch::{Dirty, Looker, Watch, Watches};

@@ -14,9 +14,10 @@
 //! - through an overlay mount, writes to files of its upper directory before Linux 6.5.
 
 mod armed;
+mod shared;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     ffi::OsStr,
     fs::{self, File, OpenOptions},
     io,
@@ -41,6 +42,7 @@ use rustix::{
 };
 
 use self::armed::Armed;
+pub use self::shared::{Looker, Watches};
 use crate::{
     beneath,
     scan::{Scanner, join, now_ns},
@@ -64,7 +66,12 @@ pub struct Watch {
     mounts: File,
     /// `None` while something prevents watching.
     armed: Option<Armed>,
+    /// What each who looks has not been told yet; why all must be looked at, where that is so.
+    pending: BTreeMap<u64, Result<Batch, String>>,
 }
+
+/// The one who looks, where there is only one.
+const ALONE: u64 = 0;
 
 /// What must be looked at again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,20 +95,34 @@ impl Watch {
     ///
     /// If a root cannot be watched completely. The message says what to do where that helps.
     pub fn start(roots: &[Root], private: &Path) -> io::Result<Self> {
+        let mut watch = Self::asleep(roots, private)?;
+        watch.armed = Some(arm(roots, private)?);
+        watch.pending.insert(ALONE, Ok(Batch::default()));
+        Ok(watch)
+    }
+
+    /// As [`Self::start`], once somebody asks.
+    fn asleep(roots: &[Root], private: &Path) -> io::Result<Self> {
         let mounts = File::open("/proc/self/mountinfo")?;
-        let armed = Some(arm(roots, private)?);
-        Ok(Self { roots: roots.to_vec(), private: private.to_owned(), mounts, armed })
+        let (roots, private) = (roots.to_vec(), private.to_owned());
+        Ok(Self { roots, private, mounts, armed: None, pending: BTreeMap::new() })
     }
 
     /// All that changed since the last call, or the start. What changes while this runs is in the
     /// answer, or in the next one, or in both. Directories that appeared are watched when this
     /// returns.
     pub fn dirty(&mut self) -> Dirty {
-        match self.collect() {
+        self.dirty_of(ALONE)
+    }
+
+    /// All that changed since `looker` asked last.
+    fn dirty_of(&mut self, looker: u64) -> Dirty {
+        match self.collect(looker) {
             Ok(dirty) => dirty,
             Err(why) => {
                 // The old queue goes first: it counts against the limits.
-                self.armed = None;
+                self.disarm(&why.to_string());
+                self.pending.insert(looker, Ok(Batch::default()));
                 match arm(&self.roots, &self.private) {
                     Ok(armed) => {
                         self.armed = Some(armed);
@@ -113,19 +134,28 @@ impl Watch {
         }
     }
 
-    fn collect(&mut self) -> io::Result<Dirty> {
+    /// Nothing is watched any more: everything must be looked at.
+    fn disarm(&mut self, why: &str) {
+        self.armed = None;
+        self.pending.values_mut().for_each(|pending| *pending = Err(why.to_owned()));
+    }
+
+    fn collect(&mut self, looker: u64) -> io::Result<Dirty> {
         let Some(armed) = &mut self.armed else {
             return Err(io::Error::other("changes were not watched"));
         };
-        let mut batch = Batch::default();
         let barrier = Barrier::raise(&self.private)?;
-        batch.read(armed, &barrier)?;
+        read(armed, &mut self.pending, &barrier)?;
         drop(barrier);
         if have_changed(&self.mounts)? {
             return Err(io::Error::other("a file system was mounted or unmounted"));
         }
         armed.check_roots(&self.roots)?;
-        batch.finish(armed, &self.roots)
+        match self.pending.insert(looker, Ok(Batch::default())) {
+            Some(Ok(batch)) => batch.finish(armed, &self.roots),
+            Some(Err(why)) => Ok(Dirty::Everything(why)),
+            None => Ok(Dirty::Everything("nobody had looked before".to_owned())),
+        }
     }
 }
 
@@ -200,8 +230,8 @@ impl Drop for Barrier {
     }
 }
 
-/// What the events up to one barrier say.
-#[derive(Default)]
+/// What the events say since somebody looked.
+#[derive(Debug, Default)]
 struct Batch {
     alone: BTreeSet<Place>,
     below: BTreeSet<Place>,
@@ -221,65 +251,83 @@ struct Batch {
     written: BTreeSet<Place>,
     /// A file that changed by a name that is gone: it may have another one.
     stray: Option<Place>,
-    passed: bool,
+}
+
+/// Reads the events up to the barrier, for all who look.
+fn read(
+    armed: &mut Armed,
+    pending: &mut BTreeMap<u64, Result<Batch, String>>,
+    barrier: &Barrier,
+) -> io::Result<()> {
+    let queue = Arc::clone(&armed.queue);
+    let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
+    let mut events = Reader::new(queue.as_fd(), &mut buffer);
+    let deadline = Instant::now() + DEADLINE;
+    let mut passed = false;
+    // Events behind the barrier that have been read must not be lost.
+    while !passed || !events.is_buffer_empty() {
+        match events.next() {
+            Ok(event) if event.wd() == armed.barrier => {
+                let name = event.file_name().map(std::ffi::CStr::to_bytes);
+                passed |= name == Some(barrier.name.as_bytes());
+            }
+            Ok(event) => take(&event, armed, pending)?,
+            Err(Errno::AGAIN) => wait(queue.as_fd(), deadline)?,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+fn take(
+    event: &Event<'_>,
+    armed: &mut Armed,
+    pending: &mut BTreeMap<u64, Result<Batch, String>>,
+) -> io::Result<()> {
+    let what = event.events();
+    let name = event.file_name().map(std::ffi::CStr::to_bytes);
+    if what.contains(ReadFlags::QUEUE_OVERFLOW) {
+        let why = "more happened at once than the kernel remembers; `sysctl \
+                   fs.inotify.max_queued_events` says how much that is";
+        return Err(io::Error::other(why));
+    }
+    if what.contains(ReadFlags::UNMOUNT) {
+        return Err(io::Error::other("a watched file system was unmounted"));
+    }
+    if what.contains(ReadFlags::IGNORED) {
+        armed.forget(event.wd());
+        return Ok(());
+    }
+    let is_self = what.intersects(ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF);
+    for place in armed.places_of(event.wd()) {
+        match name {
+            None if !place.1.is_empty() => continue, // Its parent reports the same.
+            None if is_self => {
+                return Err(io::Error::other("a watched directory was moved or removed"));
+            }
+            _ => {}
+        }
+        for one in pending.values_mut() {
+            let Ok(batch) = one else { continue };
+            match name {
+                Some(name) => batch.child(&place, name, event, armed),
+                None => {
+                    batch.directories.insert(place.clone());
+                }
+            }
+            if batch.places() > PLACES {
+                *one = Err(format!("more than {PLACES} places changed"));
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Batch {
-    fn read(&mut self, armed: &mut Armed, barrier: &Barrier) -> io::Result<()> {
-        let queue = Arc::clone(&armed.queue);
-        let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
-        let mut events = Reader::new(queue.as_fd(), &mut buffer);
-        let deadline = Instant::now() + DEADLINE;
-        // Events behind the barrier that have been read must not be lost.
-        while !self.passed || !events.is_buffer_empty() {
-            match events.next() {
-                Ok(event) => self.take(&event, armed, barrier)?,
-                Err(Errno::AGAIN) => wait(queue.as_fd(), deadline)?,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-            let places =
-                [self.alone.len(), self.below.len(), self.directories.len(), self.named.len()];
-            if places.iter().sum::<usize>() > PLACES {
-                return Err(io::Error::other(format!("more than {PLACES} places changed")));
-            }
-        }
-        Ok(())
-    }
-
-    fn take(&mut self, event: &Event<'_>, armed: &mut Armed, barrier: &Barrier) -> io::Result<()> {
-        let what = event.events();
-        let name = event.file_name().map(std::ffi::CStr::to_bytes);
-        if what.contains(ReadFlags::QUEUE_OVERFLOW) {
-            let why = "more happened at once than the kernel remembers; `sysctl \
-                       fs.inotify.max_queued_events` says how much that is";
-            return Err(io::Error::other(why));
-        }
-        if what.contains(ReadFlags::UNMOUNT) {
-            return Err(io::Error::other("a watched file system was unmounted"));
-        }
-        if event.wd() == armed.barrier {
-            self.passed |= name == Some(barrier.name.as_bytes());
-            return Ok(());
-        }
-        if what.contains(ReadFlags::IGNORED) {
-            armed.forget(event.wd());
-            return Ok(());
-        }
-        let is_self = what.intersects(ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF);
-        for place in armed.places_of(event.wd()) {
-            match name {
-                Some(name) => self.child(&place, name, event, armed),
-                None if !place.1.is_empty() => {} // Its parent reports the same.
-                None if is_self => {
-                    return Err(io::Error::other("a watched directory was moved or removed"));
-                }
-                None => {
-                    self.directories.insert(place);
-                }
-            }
-        }
-        Ok(())
+    fn places(&self) -> usize {
+        let places = [self.alone.len(), self.below.len(), self.directories.len(), self.named.len()];
+        places.iter().sum()
     }
 
     fn child(&mut self, parent: &Place, name: &[u8], event: &Event<'_>, armed: &mut Armed) {

@@ -101,6 +101,10 @@ pub enum Command {
     Explain(commands::explain::Args),
     /// Show what was learned from incidents, and decide about it
     Guardrails(commands::guardrails::Args),
+    /// Run AIR beside coding agents, or say how it does
+    Daemon(commands::daemon::Args),
+    /// Decide about calls that wait for a person
+    Approvals(commands::approvals::Args),
     /// Show what rules would have changed in recorded sessions
     Replay(commands::replay::Args),
     /// Take an incident up that waits for a person, or close it
@@ -113,6 +117,10 @@ pub enum Command {
     Bench(commands::bench::Args),
     /// Show what language models are told
     Prompts(commands::prompts::Args),
+    /// Put AIR's hooks into the settings of a coding agent
+    Install(commands::install::Args),
+    /// Take AIR's hooks out of the settings of a coding agent
+    Uninstall(commands::uninstall::Args),
     /// Report what this machine can and cannot do
     Doctor(commands::doctor::Args),
     /// Start a rule set in this directory

@@ -1,9 +1,11 @@
 //! The subcommands, one file each.
 
+pub mod approvals;
 pub mod bench;
 pub mod check;
 pub mod completions;
 pub mod convert;
+pub mod daemon;
 pub mod demo;
 pub mod doctor;
 pub mod explain;
@@ -11,6 +13,7 @@ pub mod fmt;
 pub mod guardrails;
 pub mod incidents;
 pub mod init;
+pub mod install;
 pub mod prompts;
 pub mod replay;
 pub mod resume;
@@ -20,6 +23,7 @@ pub mod store;
 pub mod supervise;
 pub mod test;
 pub mod undo;
+pub mod uninstall;
 
 use crate::{args::Command, context::Context, error::CliError, exit::Exit};
 
@@ -30,6 +34,8 @@ use crate::{args::Command, context::Context, error::CliError, exit::Exit};
 /// If it could not be done. What was found on the way has been written.
 pub fn dispatch(command: Command, context: &mut Context<'_>) -> Result<Exit, CliError> {
     match command {
+        Command::Daemon(args) => daemon::run(&args, context),
+        Command::Approvals(args) => approvals::run(&args, context),
         Command::Demo(args) => demo::run(&args, context),
         Command::Rules(args) => rules::run(&args, context),
         Command::Run(args) => run::run(&args, context),
@@ -47,6 +53,8 @@ pub fn dispatch(command: Command, context: &mut Context<'_>) -> Result<Exit, Cli
         Command::Store(args) => store::run(&args, context),
         Command::Bench(args) => bench::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
+        Command::Install(args) => install::run(&args, context),
+        Command::Uninstall(args) => uninstall::run(&args, context),
         Command::Init(args) => init::run(&args, context),
         Command::Completions(args) => completions::run(&args, context),
         Command::Supervise(args) => supervise::run(&args, context),

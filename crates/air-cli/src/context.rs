@@ -9,7 +9,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-use crate::{args::Format, config::Config, error::CliError};
+use crate::{args::Format, config::Config, environment::Environment, error::CliError};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
@@ -39,6 +39,8 @@ pub struct Context<'w> {
     pub config: Config,
     /// The current directory, absolute.
     pub cwd: PathBuf,
+    /// What the environment says.
+    pub environment: Environment,
 }
 
 impl fmt::Debug for Streams<'_> {

@@ -19,6 +19,23 @@ pub struct Environment {
     pub air_state: Option<PathBuf>,
     /// `AIR_RULES`: rule files, separated as in `PATH`.
     pub air_rules: Option<OsString>,
+    /// `PATH`.
+    pub path: Option<OsString>,
+    /// Where hosts of agents keep their settings, if not where they usually do.
+    pub hosts: HostHomes,
+}
+
+/// Where hosts of agents keep their settings, if not where they usually do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostHomes {
+    /// `CLAUDE_CONFIG_DIR`, in place of `~/.claude`.
+    pub claude: Option<PathBuf>,
+    /// `CODEX_HOME`, in place of `~/.codex`.
+    pub codex: Option<PathBuf>,
+    /// `COPILOT_HOME`, in place of `~/.copilot`.
+    pub copilot: Option<PathBuf>,
+    /// `GEMINI_CLI_HOME`, in place of the home directory.
+    pub gemini: Option<PathBuf>,
 }
 
 impl Environment {
@@ -33,6 +50,13 @@ impl Environment {
             xdg_data_home: path("XDG_DATA_HOME").filter(|path| path.is_absolute()),
             air_state: path("AIR_STATE"),
             air_rules: var("AIR_RULES"),
+            path: var("PATH"),
+            hosts: HostHomes {
+                claude: path("CLAUDE_CONFIG_DIR"),
+                codex: path("CODEX_HOME"),
+                copilot: path("COPILOT_HOME"),
+                gemini: path("GEMINI_CLI_HOME"),
+            },
         }
     }
 

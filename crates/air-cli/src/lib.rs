@@ -8,16 +8,19 @@ pub mod args;
 pub mod commands;
 pub mod config;
 pub mod context;
+pub mod daemon;
 pub mod environment;
 pub mod error;
 pub mod exit;
 pub mod guard;
+pub mod hosts;
 pub mod judge_score;
 pub mod model;
 pub mod play;
 mod rewrite;
 pub mod rule_files;
 pub mod script;
+pub mod stores;
 pub mod tell;
 pub mod time;
 pub mod toml_file;
@@ -50,8 +53,13 @@ pub fn run(cli: Cli, environment: &Environment, cwd: PathBuf, streams: Streams<'
         Err(error) => (Config::default(), Some(error)),
     };
     let format = format(global.format, &mut command);
-    let mut context =
-        Context { streams, format: *format.as_ref().unwrap_or(&Format::Human), config, cwd };
+    let mut context = Context {
+        streams,
+        format: *format.as_ref().unwrap_or(&Format::Human),
+        config,
+        cwd,
+        environment: environment.clone(),
+    };
     let done = match (failed, format) {
         (Some(error), _) => Err(error.into()),
         (None, Err(error)) => Err(error),

@@ -22,7 +22,7 @@ use crate::{
 pub fn play(air: &Air, script: &Script, context: &mut Context<'_>) -> Result<End, CliError> {
     for step in &script.steps {
         let (tool, arguments) = (step.tool.clone(), step.arguments.clone());
-        let call = ToolCall { id: "script".into(), tool, arguments };
+        let call = ToolCall { id: "script".into(), tool, arguments, native: None };
         Tools::check(&call).map_err(|error| CliError::Usage {
             what: format!("line {}: {error}", step.line),
             hint: format!("tools are {}", Tools::names().collect::<Vec<_>>().join(", ")),

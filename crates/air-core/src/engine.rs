@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     evaluation::{AfterStep, BeforeStep, Evaluation},
+    names::Names,
     policy::{FailPolicy, OnUndetermined},
     rule::Rule,
     ruleset::RuleSet,
@@ -49,12 +50,12 @@ impl Engine {
     /// Opens the evaluation of guardrails against a call that has not run.
     ///
     /// Takes no lock, and allocates nothing where no trigger matches.
-    pub fn before_step(&self, tool: &str) -> Evaluation<BeforeStep> {
-        Evaluation::new(&self.rules, tool, self.policy, self.judged)
+    pub fn before_step<'a>(&self, tool: impl Into<Names<'a>>) -> Evaluation<BeforeStep> {
+        Evaluation::new(&self.rules, tool.into(), self.policy, self.judged)
     }
 
     /// Opens the evaluation of AIR rules against a call that has run.
-    pub fn after_step(&self, tool: &str) -> Evaluation<AfterStep> {
-        Evaluation::new(&self.rules, tool, self.policy, self.judged)
+    pub fn after_step<'a>(&self, tool: impl Into<Names<'a>>) -> Evaluation<AfterStep> {
+        Evaluation::new(&self.rules, tool.into(), self.policy, self.judged)
     }
 }

@@ -19,6 +19,7 @@ use crate::{
     fact::{Facts, Roots},
     guardrail::Mode,
     id::RuleName,
+    names::Names,
     outcome::{Outcome, Verdict},
     policy::{FailPolicy, OnUndetermined},
     question::QuestionKind,
@@ -199,7 +200,12 @@ pub struct Evaluation<P> {
 
 impl<P: Point> Evaluation<P> {
     /// `judged`: whether a judge can be asked; otherwise what no condition decides is undetermined.
-    pub(crate) fn new(rules: &Arc<RuleSet>, tool: &str, policy: FailPolicy, judged: bool) -> Self {
+    pub(crate) fn new(
+        rules: &Arc<RuleSet>,
+        tool: Names<'_>,
+        policy: FailPolicy,
+        judged: bool,
+    ) -> Self {
         Self {
             rules: Arc::clone(rules),
             concerned: Concerned::by(rules.index(P::QUESTION), tool),

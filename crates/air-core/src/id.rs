@@ -47,6 +47,8 @@ id! {
     ActionId,
     /// A state of the workspace that can be compared with and returned to.
     CheckpointId,
+    /// One question to a person, whether a call may run.
+    ApprovalId,
     /// A payload beside the journal: a keyed digest, which says nothing about the content.
     PayloadId,
 }

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! detected ─▶ contained ──▶ recovered ──▶ eradicated ──▶ closed
-//!    │ ▲          │              │             │
-//!    ▼ │          └─▶ unrecovered┤             │
-//!  awaiting agent                ├─▶ uneradicated ─▶ escalated ─▶ (that phase again) | closed | failed
+//!    │         │ ▲  │            │             │
+//!    │         ▼ │  └▶ unrecovered┤            │
+//!    │  awaiting agent           ├─▶ uneradicated ─▶ escalated ─▶ (that phase again) | closed | failed
 //!    └─▶ uncontained ────────────┘
 //! ```
 //!
@@ -126,8 +126,6 @@ pub struct Incident {
     running: Option<ActionId>,
     /// Why this try cannot succeed any more, though actions of it may remain.
     spoiled: Option<String>,
-    /// The agent has answered the order of this try.
-    agent_done: bool,
     started: u32,
     adopted: Option<Adopted>,
     revision: u64,
@@ -183,7 +181,6 @@ impl Incident {
             finished: 0,
             running: None,
             spoiled: None,
-            agent_done: false,
             started: 0,
             adopted: None,
             revision: 1,
@@ -230,6 +227,11 @@ impl Incident {
         &self.endings
     }
 
+    /// The action that was started and has not come back.
+    pub fn running(&self) -> Option<&ActionId> {
+        self.running.as_ref()
+    }
+
     /// The guardrail that answers it.
     pub fn adopted(&self) -> Option<&Adopted> {
         self.adopted.as_ref()
@@ -248,8 +250,11 @@ impl Incident {
     /// The phase in progress.
     pub fn phase(&self) -> Option<Phase> {
         match self.state {
-            State::Detected | State::AwaitingAgent { .. } => Some(Phase::Containment),
-            State::Contained => Some(Phase::Recovery),
+            State::AwaitingAgent { .. } if self.endings.containment.is_none() => {
+                Some(Phase::Containment)
+            }
+            State::Detected => Some(Phase::Containment),
+            State::Contained | State::AwaitingAgent { .. } => Some(Phase::Recovery),
             State::Uncontained
             | State::Recovered
             | State::RecoveredNotApplicable

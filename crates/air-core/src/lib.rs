@@ -15,6 +15,7 @@ pub mod guardrail;
 pub mod id;
 pub mod incident;
 pub mod memory;
+pub mod names;
 pub mod outcome;
 pub mod place;
 pub mod policy;

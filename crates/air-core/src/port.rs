@@ -15,7 +15,10 @@ use crate::{
     code::{CodeFacts, Intent},
     effects::{Effects, Observed, OutputEffect},
     guardrail::Guardrail,
-    id::{ActionId, CheckpointId, GuardrailId, IncidentId, PayloadId, SessionId, Timestamp},
+    id::{
+        ActionId, ApprovalId, CheckpointId, GuardrailId, IncidentId, PayloadId, SessionId,
+        Timestamp,
+    },
     incident::IncidentEvent,
     place::{Held, Place},
     session::SessionEvent,
@@ -109,6 +112,15 @@ pub trait Workspace: Send + Sync {
         &'a self,
         to: &'a CheckpointId,
     ) -> BoxFuture<'a, Result<String, WorkspaceError>>;
+
+    /// As [`Self::rollback`], of these paths alone, as the agent calls them: others work in the same place.
+    fn rollback_of<'a>(
+        &'a self,
+        to: &'a CheckpointId,
+        _paths: &'a [String],
+    ) -> BoxFuture<'a, Result<String, WorkspaceError>> {
+        self.rollback(to)
+    }
 
     /// Starts the services of the sandbox again that do not run. Idempotent. Says which.
     fn restart(&self) -> BoxFuture<'_, Result<String, WorkspaceError>> {
@@ -400,6 +412,8 @@ pub trait Ids: Send + Sync {
     fn session(&self) -> SessionId;
     /// An incident's: short and typeable.
     fn incident(&self) -> IncidentId;
+    /// Of a question to a person: short and typeable.
+    fn approval(&self) -> ApprovalId;
 }
 
 /// Names an action of an incident: the same action, after a crash, has the same name.

@@ -19,6 +19,8 @@ pub struct Rule {
     pub trigger: Trigger,
     /// Orders findings, and selects the fail policy.
     pub severity: Severity,
+    /// `shadow`: it is evaluated and recorded, and does not act.
+    pub shadow: bool,
     /// Free labels.
     pub tags: Vec<Arc<str>>,
     /// How it is decided without a judge.

@@ -18,7 +18,7 @@ use crate::{
 pub struct Entry {
     /// The rule.
     pub rule: Arc<Rule>,
-    /// Authored rules are enforced; learned ones as their guardrail says. Never retired.
+    /// Authored rules are enforced, unless they say `shadow`; learned ones as their guardrail says. Never retired.
     pub mode: Mode,
 }
 
@@ -44,7 +44,10 @@ impl RuleSet {
     pub fn new(entries: impl IntoIterator<Item = Entry>) -> Result<Self, DuplicateRuleError> {
         let (mut checks, mut guardrails) = (Vec::new(), Vec::new());
         let mut by_name = HashMap::new();
-        for entry in entries {
+        for mut entry in entries {
+            if entry.rule.shadow && entry.mode == Mode::Enforce {
+                entry.mode = Mode::Shadow;
+            }
             if entry.mode == Mode::Retired {
                 continue;
             }
@@ -70,12 +73,12 @@ impl RuleSet {
 
     /// The guardrails that a call to `tool` activates.
     pub fn guardrails(&self, tool: &str) -> impl Iterator<Item = &Entry> {
-        self.guardrails.activated_by(tool)
+        self.guardrails.activated_by(tool.into())
     }
 
     /// The AIR rules that a call to `tool` activates.
     pub fn checks(&self, tool: &str) -> impl Iterator<Item = &Entry> {
-        self.checks.activated_by(tool)
+        self.checks.activated_by(tool.into())
     }
 
     /// The rules that `question` is asked about, of a call.

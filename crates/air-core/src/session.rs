@@ -6,13 +6,13 @@
 //!                    └────────────┘
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     evaluation::{FindingRecord, Gate, Review},
-    id::{CallId, CheckpointId, IncidentId, PayloadId},
+    id::{ApprovalId, CallId, CheckpointId, IncidentId, PayloadId, Timestamp},
     port::{Publication, Spending, Tier},
 };
 
@@ -48,6 +48,38 @@ impl Status {
     }
 }
 
+/// A session of another program, in which this one takes part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beside {
+    /// The program, such as `claude-code`.
+    pub host: String,
+    /// Its own id of the session.
+    pub session: String,
+    /// The directory tree that is watched. Absolute.
+    pub tree: String,
+}
+
+/// A call that waits for a person, or has been decided by one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    /// Tool and arguments, as a payload: the same call has the same.
+    pub call: PayloadId,
+    /// When it is refused, if nobody has decided by then.
+    pub until: Timestamp,
+    /// What was decided.
+    pub allowed: Option<bool>,
+}
+
+/// Who decided about a call that waited for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecidedBy {
+    /// A person.
+    Operator,
+    /// Nobody did in time: it is refused.
+    Timeout,
+}
+
 /// A fact about a session. Never changed once journaled. Free text is kept beside the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -65,6 +97,9 @@ pub enum SessionEvent {
         /// The judge, and how far it can be trusted, where there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         judge: Option<String>,
+        /// The host in whose session it takes part, where AIR does not run the tools itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        beside: Option<Beside>,
     },
     /// A call was refused, held or warned about, or a guardrail could not be decided.
     Gated {
@@ -97,6 +132,31 @@ pub enum SessionEvent {
         step: PayloadId,
         /// The state before it.
         checkpoint: CheckpointId,
+        /// The approval that let it pass. It lets no other call pass.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approval: Option<ApprovalId>,
+    },
+    /// A call waits for a person.
+    ApprovalAsked {
+        /// The question.
+        approval: ApprovalId,
+        /// The tool.
+        tool: String,
+        /// Tool and arguments, as a payload.
+        call: PayloadId,
+        /// What is asked, for the person. Redacted.
+        question: String,
+        /// When it is refused, if nobody has decided by then.
+        until: Timestamp,
+    },
+    /// It was decided.
+    ApprovalGiven {
+        /// The question.
+        approval: ApprovalId,
+        /// Whether the call may run, once.
+        allowed: bool,
+        /// Who decided.
+        by: DecidedBy,
     },
     /// A call came back and was examined.
     StepReviewed {
@@ -163,6 +223,8 @@ pub enum SessionEvent {
 /// A step that was started and not yet reviewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenStep {
+    /// The call's id.
+    pub call: CallId,
     /// The tool.
     pub tool: String,
     /// The step as proposed, as a payload.
@@ -177,6 +239,11 @@ pub struct Session {
     status: Status,
     held: bool,
     open: BTreeMap<u32, OpenStep>,
+    approvals: BTreeMap<ApprovalId, Approval>,
+    /// Incidents of calls that ran beside the one of the first, in the order in which they were found.
+    waiting: VecDeque<IncidentId>,
+    /// Incidents that wait for a person, while others are worked on.
+    escalated: Vec<IncidentId>,
     last_index: u32,
     revision: u64,
 }
@@ -198,6 +265,8 @@ impl SessionEvent {
             Self::Opened { .. } => "opened",
             Self::Gated { .. } => "gated",
             Self::StepStarted { .. } => "step_started",
+            Self::ApprovalAsked { .. } => "approval_asked",
+            Self::ApprovalGiven { .. } => "approval_given",
             Self::StepReviewed { .. } => "step_reviewed",
             Self::Spent { .. } => "spent",
             Self::Released => "released",
@@ -218,6 +287,9 @@ impl Default for Session {
             status: Status::Monitoring,
             held: false,
             open: BTreeMap::new(),
+            approvals: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            escalated: Vec::new(),
             last_index: 0,
             revision: 0,
         }
@@ -249,8 +321,18 @@ impl Session {
             // A journal that starts with anything else knows neither the task nor the rules.
             (_, E::Opened { .. }) => self.revision == 0,
             _ if self.revision == 0 => false,
-            (Status::Monitoring, E::StepStarted { index, .. }) => {
-                !self.held && *index > self.last_index
+            (Status::Monitoring, E::StepStarted { index, approval, .. }) => {
+                let approved = |id: &ApprovalId| {
+                    self.approvals.get(id).is_some_and(|asked| asked.allowed == Some(true))
+                };
+                !self.held && *index > self.last_index && approval.as_ref().is_none_or(approved)
+            }
+            (Status::Monitoring, E::ApprovalAsked { approval, .. }) => {
+                !self.approvals.contains_key(approval)
+            }
+            // Late is no reason to lose what a person has said.
+            (status, E::ApprovalGiven { approval, .. }) if *status != Status::Terminated => {
+                self.approvals.get(approval).is_some_and(|asked| asked.allowed.is_none())
             }
             (Status::Monitoring, E::Gated { .. } | E::ResponseStarted { .. })
             | (Status::Responding { .. } | Status::Unresolved { .. }, E::Published { .. })
@@ -260,12 +342,17 @@ impl Session {
             (Status::Monitoring, E::TaskEnded | E::Published { .. }) => {
                 self.open.is_empty() && !self.held
             }
+            // What a call that runs does meanwhile could not be told from what is taken back.
+            (Status::Monitoring | Status::Unresolved { .. }, E::Undone { .. }) => {
+                self.open.is_empty()
+            }
             (Status::Monitoring, E::Released) => self.held,
-            // A step that was running when the incident was found is examined all the same.
-            (
-                Status::Monitoring | Status::Responding { .. } | Status::Unresolved { .. },
-                E::StepReviewed { index, .. },
-            ) => self.open.contains_key(index),
+            // A step that was running when the incident was found is examined all the same, and may be
+            // another.
+            (_, E::ResponseStarted { incident, index }) => {
+                self.open.contains_key(index) && !self.knows(incident)
+            }
+            (_, E::StepReviewed { index, .. }) => self.open.contains_key(index),
             (
                 Status::Responding { .. },
                 E::ResponseEnded { incident } | E::ResponseEscalated { incident },
@@ -293,11 +380,27 @@ impl Session {
             | E::Spent { .. }
             | E::Published { .. }
             | E::Undone { .. } => {}
-            E::StepStarted { index, tool, step, checkpoint, .. } => {
+            E::StepStarted { index, call, tool, step, checkpoint, approval } => {
                 self.last_index = self.last_index.max(*index);
-                let (tool, step) = (tool.clone(), step.clone());
+                let (call, tool, step) = (call.clone(), tool.clone(), step.clone());
                 let checkpoint = checkpoint.clone();
-                self.open.insert(*index, OpenStep { tool, step, checkpoint });
+                self.open.insert(*index, OpenStep { call, tool, step, checkpoint });
+                if let Some(approval) = approval {
+                    self.approvals.remove(approval);
+                }
+            }
+            E::ApprovalAsked { approval, call, until, .. } => {
+                let asked = Approval { call: call.clone(), until: *until, allowed: None };
+                self.approvals.insert(approval.clone(), asked);
+            }
+            // It may be asked again when somebody is there.
+            E::ApprovalGiven { approval, by: DecidedBy::Timeout, .. } => {
+                self.approvals.remove(approval);
+            }
+            E::ApprovalGiven { approval, allowed, .. } => {
+                if let Some(asked) = self.approvals.get_mut(approval) {
+                    asked.allowed = Some(*allowed);
+                }
             }
             E::StepReviewed { index, review, .. } => {
                 self.open.remove(index);
@@ -307,16 +410,44 @@ impl Session {
             E::Released => self.held = false,
             E::ResponseStarted { incident, index } => {
                 self.open.remove(index);
-                self.status = Status::Responding { incident: incident.clone() };
+                match self.status {
+                    Status::Responding { .. } => self.waiting.push_back(incident.clone()),
+                    _ => self.status = Status::Responding { incident: incident.clone() },
+                }
             }
             E::ResponseEscalated { incident } => {
-                self.status = Status::Unresolved { incident: incident.clone() };
+                self.escalated.push(incident.clone());
+                self.next_incident();
             }
             E::ResponseResumed { incident } => {
+                self.escalated.retain(|known| known != incident);
                 self.status = Status::Responding { incident: incident.clone() };
             }
-            E::ResponseEnded { .. } | E::TaskEnded => self.status = Status::Terminated,
+            E::ResponseEnded { incident } => {
+                self.escalated.retain(|known| known != incident);
+                self.next_incident();
+            }
+            E::TaskEnded => self.status = Status::Terminated,
         }
+    }
+
+    /// What is worked on once an incident is not: the next; then those that wait for a person.
+    fn next_incident(&mut self) {
+        self.status = match (self.waiting.pop_front(), self.escalated.first()) {
+            (Some(incident), _) => Status::Responding { incident },
+            (None, Some(incident)) => Status::Unresolved { incident: incident.clone() },
+            (None, None) => Status::Terminated,
+        };
+    }
+
+    fn knows(&self, incident: &IncidentId) -> bool {
+        let current = match &self.status {
+            Status::Responding { incident } | Status::Unresolved { incident } => Some(incident),
+            Status::Monitoring | Status::Terminated => None,
+        };
+        current == Some(incident)
+            || self.waiting.contains(incident)
+            || self.escalated.contains(incident)
     }
 
     /// Where it stands.
@@ -332,6 +463,11 @@ impl Session {
     /// Steps that were started and not yet reviewed, by position.
     pub fn open_steps(&self) -> &BTreeMap<u32, OpenStep> {
         &self.open
+    }
+
+    /// Calls that wait for a person, or were decided by one and have not been made.
+    pub fn approvals(&self) -> &BTreeMap<ApprovalId, Approval> {
+        &self.approvals
     }
 
     /// The highest position a step has had.

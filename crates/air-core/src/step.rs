@@ -16,6 +16,9 @@ pub struct ToolCall {
     pub id: CallId,
     /// Canonical name of the tool.
     pub tool: String,
+    /// What the host calls it, where that is something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<String>,
     /// Final arguments.
     pub arguments: Arguments,
 }

@@ -9,15 +9,18 @@ mod collect;
 mod content;
 mod decode;
 mod escape;
+mod host;
 pub mod intent;
 pub mod labels;
 mod make;
 mod owner;
+mod patch;
 pub mod python;
 mod reader;
 pub mod repair;
 pub mod shell;
 mod syntax;
+mod weaken;
 mod words;
 
 pub use content::Marks;

@@ -9,7 +9,7 @@ use air_core::{
     step::Arguments,
 };
 
-use crate::{collect::Collector, python, shell};
+use crate::{collect::Collector, host, python, shell};
 
 /// What an argument holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +81,11 @@ impl CodeParser {
     /// The facts of the call's code-bearing argument, and of what the tool itself does to the files
     /// that the call names; without a language where it carries no source.
     pub fn read(&self, tool: &str, arguments: &Arguments, around: &dyn Surroundings) -> CodeFacts {
+        if !self.tools.contains_key(tool)
+            && let Some(facts) = host::read(tool, arguments, around)
+        {
+            return facts;
+        }
         let carriers = self.tools.get(tool).map(Vec::as_slice).unwrap_or_default();
         let mut facts = CodeFacts::default();
         let mut mentioned = Vec::new();

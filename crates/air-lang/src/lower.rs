@@ -137,6 +137,7 @@ impl<'c, 's> Clauses<'c, 's> {
             name: name?.text.trim_start_matches('@').into(),
             trigger: trigger?,
             severity: severity.unwrap_or_default(),
+            shadow: self.get(Keyword::Shadow).is_some(),
             tags: tags.unwrap_or_default(),
             decision,
             check: check?,

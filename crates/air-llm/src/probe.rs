@@ -154,6 +154,7 @@ fn rule(pair: &Pair) -> Rule {
         name: pair.name.as_str().into(),
         trigger: Trigger::new(["*"]),
         severity: Severity::default(),
+        shadow: false,
         tags: Vec::new(),
         decision: Decision::Bounds { when: None, evidence: None },
         check: pair.check.as_str().into(),

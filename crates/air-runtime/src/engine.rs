@@ -147,6 +147,7 @@ fn unreadable(id: &GuardrailId, text: &str, why: &str) -> Rule {
         name: id.as_str().into(),
         trigger: Trigger::new(patterns),
         severity: Severity::default(),
+        shadow: false,
         tags: Vec::new(),
         decision: Decision::Decide(Arc::new(Unreadable(why.into()))),
         // Its text cannot be told from what stood in an incident.
@@ -198,9 +199,25 @@ pub(crate) async fn engine(
     policy: FailPolicy,
     enforce: bool,
 ) -> Result<(Engine, Vec<GuardrailFault>), RuntimeError> {
+    let store = (&*ports.guardrails, &*ports.rules);
+    let (engine, faults) = load_engine(store, rules, policy, enforce).await?;
+    Ok((if ports.judge.is_some() { engine.judged() } else { engine }, faults))
+}
+
+/// The same of a store, for all sessions that share it. It asks no judge.
+///
+/// # Errors
+///
+/// If the store cannot be read, or two rules share a name.
+pub async fn load_engine(
+    (store, reader): (&dyn GuardrailStore, &dyn RuleReader),
+    rules: Vec<Rule>,
+    policy: FailPolicy,
+    enforce: bool,
+) -> Result<(Engine, Vec<GuardrailFault>), RuntimeError> {
     let mut entries: Vec<Entry> =
         rules.into_iter().map(|rule| entry(rule, Mode::Enforce)).collect();
-    let loaded = load_guardrails(&*ports.guardrails, &*ports.rules).await?;
+    let loaded = load_guardrails(store, reader).await?;
     let mut names: HashSet<RuleName> =
         entries.iter().map(|entry| entry.rule.name.clone()).collect();
     for (at, mut learned) in loaded.entries.into_iter().enumerate() {
@@ -216,6 +233,5 @@ pub(crate) async fn engine(
         }
         entries.push(learned);
     }
-    let engine = Engine::new(RuleSet::new(entries)?, policy);
-    Ok((if ports.judge.is_some() { engine.judged() } else { engine }, loaded.faults))
+    Ok((Engine::new(RuleSet::new(entries)?, policy), loaded.faults))
 }

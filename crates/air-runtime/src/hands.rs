@@ -26,6 +26,7 @@ use crate::{
     Ports,
     decide::{decide, payload, records, refusal},
     facts::Scene,
+    gate::AgentAt,
     respond::{Context, record},
     session::RuntimeError,
 };
@@ -95,6 +96,7 @@ impl Hands for Guarded<'_> {
                     id: format!("{}.{}", self.id, self.calls).as_str().into(),
                     tool: tool.to_owned(),
                     arguments,
+                    native: None,
                 },
             };
             self.at_work.store(true, Ordering::SeqCst);
@@ -127,10 +129,25 @@ impl Guarded<'_> {
         // A judge that takes its time takes none from the agent's work.
         let is_late = self.left().is_none();
         let done = CompletedStep { proposed: step, observation: Some(seen.clone()) };
+        match self.done(done, &checkpoint, is_late).await? {
+            None => Ok(seen),
+            Some(end) => Err(end),
+        }
+    }
+
+    /// A call of the response came back: what of it has to end the response, where anything has.
+    pub(crate) async fn done(
+        &mut self,
+        done: CompletedStep,
+        checkpoint: &CheckpointId,
+        is_late: bool,
+    ) -> Result<Option<HandsError>, HandsError> {
         let mut undetermined = Vec::new();
-        let harm = match self.effects(&done, &checkpoint).await {
+        let mut changed = Vec::new();
+        let harm = match self.effects(&done, checkpoint).await {
             Ok(effects) => {
-                let decided = self.decide(&done, &checkpoint, &effects).await;
+                changed = effects.files.items.iter().map(|file| file.path.clone()).collect();
+                let decided = self.decide(&done, checkpoint, &effects).await;
                 if !effects.are_none() {
                     undetermined = records(&decided.undetermined);
                 }
@@ -140,12 +157,12 @@ impl Guarded<'_> {
         };
         let end = match harm {
             Some(why) => {
-                let back = take_back(self.ports, &checkpoint).await;
+                let back = self.take_back(checkpoint, &changed).await;
                 Some(HandsError::Harm(redact(&format!("{why}; it {back}"))))
             }
             // It was cut off, or nearly.
             None if is_late => {
-                let back = take_back(self.ports, &checkpoint).await;
+                let back = self.take_back(checkpoint, &changed).await;
                 let over = format!("{:?} are over, and the last call {back}", self.order.deadline);
                 Some(HandsError::Limit(over))
             }
@@ -153,11 +170,25 @@ impl Guarded<'_> {
         };
         let undone = end.as_ref().map(ToString::to_string);
         self.record(&done, Acted { refused: None, undone, undetermined }).await.map_err(failed)?;
-        end.map_or(Ok(seen), Err)
+        Ok(end)
+    }
+
+    /// Undoes a call; beside a host only what it changed, for the user works there as well.
+    async fn take_back(&self, checkpoint: &CheckpointId, changed: &[String]) -> String {
+        if self.context.agent_at == AgentAt::Here {
+            return take_back(self.ports, checkpoint).await;
+        }
+        match self.ports.workspace.rollback_of(checkpoint, changed).await {
+            Ok(_) => "was taken back".to_owned(),
+            Err(error) => redact(&format!("could not be taken back: {error}")),
+        }
     }
 
     /// The state to go back to, once the call is journaled.
-    async fn begin(&mut self, step: &ProposedStep) -> Result<CheckpointId, RuntimeError> {
+    pub(crate) async fn begin(
+        &mut self,
+        step: &ProposedStep,
+    ) -> Result<CheckpointId, RuntimeError> {
         let checkpoint = self.ports.workspace.checkpoint().await?;
         let begun = CompletedStep { proposed: step.clone(), observation: None };
         let acting = Input::Acting {
@@ -196,8 +227,8 @@ impl Guarded<'_> {
     }
 
     /// Why a guardrail keeps the call from running. Nobody is asked during a response.
-    async fn gate(&self, step: &ProposedStep) -> Option<String> {
-        let evaluation = self.context.engine.before_step(&step.call.tool);
+    pub(crate) async fn gate(&self, step: &ProposedStep) -> Option<String> {
+        let evaluation = self.context.engine.before_step(&step.call);
         if evaluation.is_empty() {
             return None;
         }
@@ -218,7 +249,7 @@ impl Guarded<'_> {
         let engine = self.context.engine;
         // A look around needs no judge.
         let engine = if effects.are_none() { &engine.unjudged() } else { engine };
-        let evaluation = engine.after_step(&done.proposed.call.tool);
+        let evaluation = engine.after_step(&done.proposed.call);
         let scene = self.scene(&done.proposed, Some((&done.observation, since)));
         let mut facts = scene.facts();
         decide(&scene, evaluation, &mut facts, Some(effects)).await
@@ -249,7 +280,7 @@ impl Guarded<'_> {
         }
     }
 
-    async fn refused(
+    pub(crate) async fn refused(
         &mut self,
         step: ProposedStep,
         why: String,

@@ -10,7 +10,7 @@ use air_core::{
     id::{CheckpointId, IncidentId},
     incident::{Action, Detection, Incident, IncidentEvent, State},
     port::{Durability, Event, Record, Stream},
-    session::SessionEvent,
+    session::{SessionEvent, Status},
     step::CompletedStep,
 };
 
@@ -82,7 +82,21 @@ impl Session {
     ) -> Result<Incident, RuntimeError> {
         let event = SessionEvent::ResponseStarted { incident: id.clone(), index };
         self.record(event, Durability::Power).await?;
+        // Of calls that ran at once, each has its turn.
+        if self.current().as_ref() != Some(id) {
+            return respond::load(&*self.ports.journal, id).await;
+        }
         self.drive(id, Until::RecoveryDecided).await
+    }
+
+    /// The incident that is worked on.
+    pub(crate) fn current(&self) -> Option<IncidentId> {
+        match self.machine.status() {
+            Status::Responding { incident } | Status::Unresolved { incident } => {
+                Some(incident.clone())
+            }
+            Status::Monitoring | Status::Terminated => None,
+        }
     }
 
     /// Works on the incident, and lets the session follow.

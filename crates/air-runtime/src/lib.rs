@@ -3,11 +3,14 @@
 //!
 //! Start at [`Session`]. It knows ports only: no judge, store or sandbox in particular.
 
+mod asking;
 mod decide;
 mod engine;
 mod eradicate;
 mod facts;
+mod gate;
 mod hands;
+mod hosted;
 mod incident;
 mod models;
 mod order;
@@ -21,9 +24,11 @@ mod resume;
 mod review;
 mod session;
 
-pub use engine::{GuardrailFault, LoadedGuardrails, load_guardrails};
+pub use asking::{Asking, Waiting};
+pub use engine::{GuardrailFault, LoadedGuardrails, load_engine, load_guardrails};
+pub use hosted::{Hosted, Ordered, Told};
 pub use models::{Models, Remediation, ReviewMode};
-pub use ports::Ports;
+pub use ports::{Hand, Ports};
 pub use repair::proved as proved_repair;
 pub use resume::{Attention, Decision};
 pub use session::{GateReply, Opening, ReviewReply, RuntimeError, Session, Ticket};

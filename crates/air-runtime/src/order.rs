@@ -3,27 +3,25 @@
 //! Nothing that it says counts as proof. A call that is cut off, by a limit or a crash, is taken back.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
 use air_core::{
     effects::Change,
-    id::{ActionId, CheckpointId},
+    id::{ActionId, CheckpointId, Timestamp},
     incident::{Action, Incident, IncidentEvent, Input, MAX_TRIES},
-    port::{BoxFuture, Event, Order, Report, Responder, ResponderError, Stream},
+    port::{BoxFuture, Event, Order, Report, ResponderError, Stream},
     redact::redact,
     rule::RuleKind,
 };
 use futures::future::{Either, select};
 
 use crate::{
-    Ports,
+    Hand, Ports,
+    gate::AgentAt,
     hands::{Guarded, take_back},
-    respond::{Case, Context, record},
+    respond::{Case, Context, record, restore},
     session::RuntimeError,
 };
 
@@ -41,12 +39,17 @@ pub(crate) async fn perform(
     let Action::Order { told, fallback } = action else {
         return Ok(Input::Finished(Err("this is no order".to_owned())));
     };
-    let Some(responder) = hand(ports, incident, *fallback) else {
-        return Ok(Input::Finished(if *fallback {
-            put_back(ports, case, incident).await
-        } else {
-            Err("no agent is there to respond".to_owned())
-        }));
+    let responder = match hand(ports, context, incident, *fallback) {
+        Some(Hand::Here(responder)) => responder,
+        Some(Hand::Elsewhere) => {
+            return Ok(Input::OrderGiven { deadline: deadline(ports, context) });
+        }
+        None if *fallback => {
+            return Ok(Input::Finished(put_back(ports, context, case, incident).await));
+        }
+        None => {
+            return Ok(Input::Finished(Err("no agent is there to respond".to_owned())));
+        }
     };
     let order = order(ports, context, case, incident, *told).await?;
     let at_work = AtomicBool::new(false);
@@ -68,7 +71,7 @@ pub(crate) async fn perform(
             format!("the agent reports a confidence of {confidence:.2}, below {least:.2}");
         if *fallback {
             // A person looks at it; until then nothing of it is left in place.
-            let back = put_back(ports, case, incident).await.unwrap_or_else(|why| why);
+            let back = put_back(ports, context, case, incident).await.unwrap_or_else(|why| why);
             why = format!("{why}; {back}");
         }
         Input::PortFailed(why)
@@ -82,22 +85,36 @@ pub(crate) async fn perform(
 /// The agent that is to respond in this try; `None`: it is AIR's.
 fn hand<'a>(
     ports: &'a Ports,
+    context: &Context<'_>,
     incident: &Incident,
     fallback: bool,
-) -> Option<&'a Arc<dyn Responder>> {
+) -> Option<&'a Hand> {
     let last = incident.tries() + 1 >= MAX_TRIES;
-    ports.responder.as_ref().filter(|_| !(last && fallback))
+    ports.responder.as_ref().filter(|_| !(context.agent_at == AgentAt::Gone || last && fallback))
+}
+
+/// Until when an agent elsewhere is waited for.
+fn deadline(ports: &Ports, context: &Context<'_>) -> Timestamp {
+    let time = u64::try_from(context.models.response_time.as_millis()).unwrap_or(u64::MAX);
+    Timestamp(ports.clock.now().0.saturating_add(time))
 }
 
 /// A process ended while an order was carried out: what that try began is no more.
 pub(crate) async fn reconcile(
     ports: &Ports,
+    context: &Context<'_>,
     case: &Case,
     incident: &Incident,
     fallback: bool,
 ) -> Result<Input, RuntimeError> {
-    if fallback && hand(ports, incident, fallback).is_none() {
-        return Ok(Input::Finished(put_back(ports, case, incident).await));
+    match hand(ports, context, incident, fallback) {
+        None if fallback => {
+            return Ok(Input::Finished(put_back(ports, context, case, incident).await));
+        }
+        Some(Hand::Elsewhere) => {
+            return Ok(Input::OrderGiven { deadline: deadline(ports, context) });
+        }
+        Some(Hand::Here(_)) | None => {}
     }
     let left = stopped(ports, incident).await?;
     Ok(Input::Finished(Err(format!("AIR ended while the agent responded{left}"))))
@@ -150,7 +167,7 @@ async fn cut_off(ports: &Ports, incident: &Incident) -> Result<Option<Checkpoint
     Ok(open)
 }
 
-async fn order(
+pub(crate) async fn order(
     ports: &Ports,
     context: &Context<'_>,
     case: &Case,
@@ -180,7 +197,12 @@ async fn order(
 }
 
 /// AIR's own last try.
-async fn put_back(ports: &Ports, case: &Case, incident: &Incident) -> Result<String, String> {
+async fn put_back(
+    ports: &Ports,
+    context: &Context<'_>,
+    case: &Case,
+    incident: &Incident,
+) -> Result<String, String> {
     let files = case.effects.files.items.iter();
     let created: Vec<String> =
         files.filter(|file| file.change == Change::Created).map(|file| file.path.clone()).collect();
@@ -191,7 +213,7 @@ async fn put_back(ports: &Ports, case: &Case, incident: &Incident) -> Result<Str
         let taken = ports.workspace.quarantine(incident.id(), &created).await;
         said.push(taken.map_err(|error| told(&error))?);
     }
-    let back = ports.workspace.rollback(&incident.detection().checkpoint).await;
+    let back = restore(ports, context, case, incident).await;
     said.push(back.map_err(|error| told(&error))?);
     Ok(redact(&said.join("; ")))
 }

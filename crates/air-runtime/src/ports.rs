@@ -10,6 +10,30 @@ use air_core::{
     },
 };
 
+/// The agent that responds to its own incident.
+#[derive(Clone)]
+pub enum Hand {
+    /// It is asked here, and answers here.
+    Here(Arc<dyn Responder>),
+    /// It works in a host: it is told, its calls come by as any others, and it is waited for.
+    Elsewhere,
+}
+
+impl<R: Responder + 'static> From<R> for Hand {
+    fn from(responder: R) -> Self {
+        Self::Here(Arc::new(responder))
+    }
+}
+
+impl std::fmt::Debug for Hand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Here(_) => "Here",
+            Self::Elsewhere => "Elsewhere",
+        })
+    }
+}
+
 /// The ports of one session. Cheap to clone.
 #[derive(Clone)]
 pub struct Ports {
@@ -40,7 +64,7 @@ pub struct Ports {
     /// Where a judge works while the agent goes on. None: the agent waits for each verdict.
     pub background: Option<Arc<dyn Background>>,
     /// Follows `remediate`. None: AIR responds by itself.
-    pub responder: Option<Arc<dyn Responder>>,
+    pub responder: Option<Hand>,
     /// Counts what models take.
     pub spendings: Option<Arc<dyn Spendings>>,
     /// Mends programs. None: `repair` does nothing.

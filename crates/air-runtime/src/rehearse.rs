@@ -37,7 +37,7 @@ pub async fn before(
 ) -> Decided<Gate> {
     let history = History::default();
     let scene = scene(ports, actor, &history, step);
-    decide(&scene, engine.before_step(&step.call.tool), &mut scene.facts(), None).await
+    decide(&scene, engine.before_step(&step.call), &mut scene.facts(), None).await
 }
 
 /// What the AIR rules of `engine` say of a step that has run with these effects.
@@ -53,7 +53,7 @@ pub async fn after(
     let checkpoint = CheckpointId::from("");
     let after = Some((&step.observation, &checkpoint));
     let scene = Scene { after, ..scene(ports, actor, &history, &step.proposed) };
-    let evaluation = engine.after_step(&step.proposed.call.tool);
+    let evaluation = engine.after_step(&step.proposed.call);
     decide(&scene, evaluation, &mut scene.facts(), Some(effects)).await
 }
 

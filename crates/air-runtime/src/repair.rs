@@ -88,7 +88,7 @@ pub(crate) async fn perform(
     let mark = Exhibit { name: BEFORE.to_owned(), size: length(text), content };
     record(ports, incident, Input::Preserved(vec![mark])).await?;
     let id = format!("{}.repair", incident.id());
-    let call = ToolCall { id: id.as_str().into(), tool: tool.to_owned(), arguments };
+    let call = ToolCall { id: id.as_str().into(), tool: tool.to_owned(), arguments, native: None };
     let step = ProposedStep { call, ..case.step.proposed.clone() };
     let proved = prove(ports, context, case, incident, (&step, &before)).await;
     // Whatever it did, it did in the agent's place without being asked.

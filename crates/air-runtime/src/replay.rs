@@ -219,7 +219,7 @@ impl Replayer<'_> {
     }
 
     async fn before(&self, scene: &Scene<'_>) -> Answer {
-        let evaluation = self.engine.before_step(&scene.step.call.tool);
+        let evaluation = self.engine.before_step(&scene.step.call);
         let decided = decide(scene, evaluation, &mut scene.facts(), None).await;
         let refusing = |found: &&Finding| decided.decision > Gate::Warn || !is_open(found);
         let found = decided.hits.iter().chain(&decided.undetermined);

@@ -9,7 +9,7 @@ use air_core::{
     id::IncidentId,
     incident::{Action, Directive, Exhibit, Incident, IncidentEvent, Input, Phase, PlannedAction},
     outcome::{Outcome, Verdict},
-    port::{Durability, Event, Journal, Record, Stream},
+    port::{Durability, Event, Journal, Record, Stream, WorkspaceError},
     question::QuestionKind,
     requirement::FactPath,
     rule::{Rule, RuleKind},
@@ -21,6 +21,7 @@ use crate::{
     decide::{inquiry, judge},
     eradicate,
     facts::{History, Scene},
+    gate::AgentAt,
     models::Models,
     order, repair,
     session::RuntimeError,
@@ -43,6 +44,8 @@ pub(crate) struct Context<'a> {
     pub(crate) history: &'a History,
     pub(crate) engine: &'a Engine,
     pub(crate) models: &'a Models,
+    /// Where the agent is.
+    pub(crate) agent_at: AgentAt,
 }
 
 /// An incident with all that its journal refers to.
@@ -88,7 +91,7 @@ pub(crate) async fn drive(
                 let input = match &action {
                     Action::Repair { .. } => repair::reconcile(ports, &incident, &id).await?,
                     Action::Order { fallback, .. } => {
-                        order::reconcile(ports, &case, &incident, *fallback).await?
+                        order::reconcile(ports, context, &case, &incident, *fallback).await?
                     }
                     _ if action.is_idempotent() => {
                         perform(ports, context, &case, &mut incident, (&id, &action)).await?
@@ -106,7 +109,18 @@ pub(crate) async fn drive(
                 record(ports, &mut incident, input).await?;
             }
             Directive::Settle => record(ports, &mut incident, Input::Settle).await?,
-            Directive::AwaitAgent(_) | Directive::AwaitOperator => break,
+            Directive::AwaitAgent(deadline) => {
+                let why = if context.agent_at == AgentAt::Gone {
+                    "the agent is gone"
+                } else if deadline <= ports.clock.now() {
+                    "the agent's time is over"
+                } else {
+                    break;
+                };
+                let input = Input::AgentAnswered(Ok(why.to_owned()));
+                record(ports, &mut incident, input).await?;
+            }
+            Directive::AwaitOperator => break,
         }
     }
     Ok(incident)
@@ -146,7 +160,7 @@ async fn perform(
         return order::perform(ports, context, case, incident, (id, action)).await;
     }
     if *action != Action::Preserve {
-        return Ok(Input::Finished(act(ports, incident, id, action).await));
+        return Ok(Input::Finished(act(ports, context, case, incident, (id, action)).await));
     }
     let kept = ports.workspace.preserve(&incident.detection().checkpoint).await;
     let evidence = match kept {
@@ -174,9 +188,10 @@ async fn perform(
 
 async fn act(
     ports: &Ports,
+    context: &Context<'_>,
+    case: &Case,
     incident: &Incident,
-    id: &air_core::id::ActionId,
-    action: &Action,
+    (id, action): (&air_core::id::ActionId, &Action),
 ) -> Result<String, String> {
     let workspace = &*ports.workspace;
     let done = match action {
@@ -186,13 +201,14 @@ async fn act(
         Action::Kill => workspace.kill().await,
         Action::Isolate => workspace.isolate().await,
         Action::Quarantine { paths } => workspace.quarantine(incident.id(), paths).await,
-        Action::Rollback => workspace.rollback(&incident.detection().checkpoint).await,
+        Action::Rollback => restore(ports, context, case, incident).await,
         Action::Restart => workspace.restart().await,
         Action::Call { tool, arguments, .. } => {
             let json = ports.journal.payload(arguments).await.map_err(|error| error.to_string())?;
             let json = json.ok_or("its arguments were erased")?;
             let arguments = serde_json::from_slice(&json).map_err(|error| error.to_string())?;
-            let call = ToolCall { id: id.as_str().into(), tool: tool.clone(), arguments };
+            let call =
+                ToolCall { id: id.as_str().into(), tool: tool.clone(), arguments, native: None };
             return match ports.tools.call(&call).await {
                 Ok(seen) => match seen.error {
                     None => Ok(format!("called `{}`", call.tool)),
@@ -205,6 +221,23 @@ async fn act(
     };
     done.map(|summary| air_core::redact::redact(&summary))
         .map_err(|error| air_core::redact::redact(&error.to_string()))
+}
+
+/// Puts the workspace back as it was before the step; beside a host only what the step changed, for the
+/// user works there as well.
+pub(crate) async fn restore(
+    ports: &Ports,
+    context: &Context<'_>,
+    case: &Case,
+    incident: &Incident,
+) -> Result<String, WorkspaceError> {
+    let to = &incident.detection().checkpoint;
+    if context.agent_at == AgentAt::Here {
+        return ports.workspace.rollback(to).await;
+    }
+    let files = case.effects.files.items.iter();
+    let paths: Vec<String> = files.map(|file| file.path.clone()).collect();
+    ports.workspace.rollback_of(to, &paths).await
 }
 
 /// Whether the rule's recovery can be proved: it says how, or speaks of what a response can change.
@@ -227,7 +260,7 @@ pub(crate) fn is_restorable(rule: &Rule) -> bool {
 }
 
 impl Case {
-    async fn load(ports: &Ports, incident: &Incident) -> Result<Self, RuntimeError> {
+    pub(crate) async fn load(ports: &Ports, incident: &Incident) -> Result<Self, RuntimeError> {
         let detection = incident.detection();
         let broken = |why: String| RuntimeError::Broken {
             subject: format!("incident {}", incident.id()),
@@ -250,7 +283,7 @@ impl Case {
         })
     }
 
-    async fn verify(
+    pub(crate) async fn verify(
         &self,
         ports: &Ports,
         context: &Context<'_>,
@@ -269,7 +302,7 @@ impl Case {
             code: OnceLock::new(),
         };
         match phase {
-            Phase::Containment => self.stopped(&scene, incident).await,
+            Phase::Containment => self.stopped(&scene, incident, context.agent_at).await,
             Phase::Recovery | Phase::Eradication if detection.restorable => {
                 match repair::is_proved(ports, incident).await {
                     // Nothing is left that could be restored.
@@ -288,8 +321,9 @@ impl Case {
     }
 
     /// The harm has stopped: nothing that the step left runs any more, and what was taken out of
-    /// reach is out of reach.
-    async fn stopped(&self, scene: &Scene<'_>, incident: &Incident) -> Input {
+    /// reach. Beside a host its processes are the host's: what cannot be seen of them is said, and keeps
+    /// nothing from being restored, unless the harm was one.
+    async fn stopped(&self, scene: &Scene<'_>, incident: &Incident, agent_at: AgentAt) -> Input {
         let detection = incident.detection();
         let contains = |planned: &PlannedAction| planned.phase == Phase::Containment;
         if !detection.response.iter().any(contains) {
@@ -312,7 +346,8 @@ impl Case {
             .find(|file| file.change == Change::Created && taken.contains(&&file.path));
         let running = fresh.processes.items.first();
         let unseen = (!taken.is_empty()).then_some(fresh.files.incomplete.as_ref()).flatten();
-        let unseen = fresh.processes.incomplete.as_ref().or(unseen);
+        let of_host = agent_at != AgentAt::Here && self.effects.processes.items.is_empty();
+        let unseen = fresh.processes.incomplete.as_ref().filter(|_| !of_host).or(unseen);
         let (outcome, why) = match (running, still, unseen) {
             (Some(process), ..) => (
                 Outcome::Unsatisfied,
@@ -322,6 +357,12 @@ impl Case {
                 (Outcome::Unsatisfied, format!("still within reach: {}", file.path))
             }
             (None, None, Some(why)) => (Outcome::undetermined(why.as_str()), String::new()),
+            (None, None, None) if of_host => (
+                Outcome::Satisfied,
+                "nothing that the step is known to have left is within reach; the host's processes \
+                 are not watched"
+                    .to_owned(),
+            ),
             (None, None, None) => (
                 Outcome::Satisfied,
                 "nothing that the step left is running or within reach".to_owned(),

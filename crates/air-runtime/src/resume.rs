@@ -1,7 +1,5 @@
 //! Goes on where a process ended: open steps are examined, incidents are driven to their rest.
 
-use std::sync::OnceLock;
-
 use air_core::{
     guardrail::{Guardrail, Mode, Provenance},
     id::{IncidentId, SessionId},
@@ -13,8 +11,10 @@ use air_core::{
 
 use crate::{
     Ports,
+    asking::Asking,
     engine::engine,
     facts::History,
+    gate::AgentAt,
     respond::{self, Context, Until},
     review::Wait,
     session::{Opening, ReviewReply, RuntimeError, Session, Ticket},
@@ -91,18 +91,23 @@ impl Session {
             subject: format!("session {id}"),
             why: why.to_owned(),
         };
-        let Some(SessionEvent::Opened { task, agent, rules, judge, .. }) = events.first() else {
+        let Some(SessionEvent::Opened { task, agent, rules, judge, beside, .. }) = events.first()
+        else {
             return Err(broken("it was never opened"));
         };
         let machine = session::Session::replay(&events);
         // Other rules may not see the harm that these would have seen.
-        if !machine.open_steps().is_empty() && *rules != opening.rules_digest {
+        // Beside a host they are those that are in force for all.
+        let others = beside.is_none() && *rules != opening.rules_digest;
+        if !machine.open_steps().is_empty() && others {
             return Err(broken("its open step ran under other rules: name those, as they were"));
         }
         let history = history(&ports, &events).await?;
         let task = ports.journal.payload(task).await?.unwrap_or_default();
-        let (engine, faults) =
-            engine(&ports, opening.rules, opening.policy, opening.enforce).await?;
+        let (engine, faults) = match opening.engine {
+            Some(engine) => (engine, Vec::new()),
+            None => engine(&ports, opening.rules, opening.policy, opening.enforce).await?,
+        };
         Ok(Self {
             engine,
             faults,
@@ -117,6 +122,8 @@ impl Session {
             pending: None,
             late: Vec::new(),
             doubted: false,
+            agent_at: AgentAt::of(beside.as_ref()),
+            asking: Asking::default(),
             was_judged: judge.is_some(),
             id,
             ports,
@@ -166,6 +173,9 @@ impl Session {
             self.machine.status().clone()
         {
             attention.incident = Some(self.drive(&incident, Until::Rest).await?);
+            if let Some(last) = self.idle().await? {
+                attention.incident = Some(last);
+            }
         }
         attention.held = self.held();
         Ok(attention)
@@ -239,20 +249,11 @@ impl Session {
         let payload = payload.ok_or_else(|| broken("it was erased".into()))?;
         let step: ProposedStep =
             serde_json::from_slice(&payload).map_err(|error| broken(error.to_string()))?;
-        self.after_step(
-            Ticket {
-                step,
-                checkpoint: open.checkpoint,
-                code: OnceLock::new(),
-                foretold: Vec::new(),
-            },
-            None,
-        )
-        .await
+        self.after_step(Ticket::of(step, open.checkpoint), None).await
     }
 
     /// The incident that was already detected for a step, if any.
-    async fn detected(&self, index: u32) -> Result<Option<IncidentId>, RuntimeError> {
+    pub(crate) async fn detected(&self, index: u32) -> Result<Option<IncidentId>, RuntimeError> {
         for stream in self.ports.journal.streams().await? {
             let Stream::Incident(id) = stream else { continue };
             let incident = respond::load(&*self.ports.journal, &id).await?;
@@ -271,6 +272,7 @@ impl Session {
             history: &self.history,
             engine: &self.engine,
             models: &self.models,
+            agent_at: self.agent_at,
         }
     }
 }

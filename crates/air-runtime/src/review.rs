@@ -12,16 +12,16 @@ use std::{
 
 use air_core::{
     code::CodeFacts,
-    effects::Effects,
+    effects::{Effects, Observed},
     evaluation::{Advance, AfterStep, Decided, Evaluation, Review},
     fact::Facts,
     id::{CheckpointId, RuleName},
     incident::Incident,
     outcome::Verdict,
-    port::{Background, Durability},
+    port::{Background, Durability, Event, Stream},
     question::QuestionKind,
-    session::SessionEvent,
-    step::{CompletedStep, Observation},
+    session::{OpenStep, SessionEvent, Status},
+    step::{CompletedStep, Observation, ProposedStep},
     withhold,
 };
 use futures::{
@@ -31,7 +31,10 @@ use futures::{
 
 use crate::{
     decide::{decide, inquiry, payload, records, told, verdicts},
+    gate::AgentAt,
+    hosted::attribute::attribute,
     models::ReviewMode,
+    respond,
     session::{ReviewReply, RuntimeError, Session, Ticket},
 };
 
@@ -131,7 +134,16 @@ impl Session {
         observation: Option<Observation>,
     ) -> Result<ReviewReply, RuntimeError> {
         let index = ticket.step.index;
-        let reply = self.review(ticket, observation).await;
+        let reply = self.review(ticket, observation, false).await;
+        self.spent(index).await?;
+        reply
+    }
+
+    /// What a call has done so far that goes on: an incident, or nothing yet. It is examined again when
+    /// it has ended.
+    pub(crate) async fn glance(&mut self, ticket: Ticket) -> Result<ReviewReply, RuntimeError> {
+        let index = ticket.step.index;
+        let reply = self.review(ticket, None, true).await;
         self.spent(index).await?;
         reply
     }
@@ -140,15 +152,28 @@ impl Session {
         &mut self,
         ticket: Ticket,
         observation: Option<Observation>,
+        goes_on: bool,
     ) -> Result<ReviewReply, RuntimeError> {
         let Ticket { step, checkpoint, code, foretold } = ticket;
         let step = CompletedStep { proposed: step, observation };
         let scene = self.scene(&step.proposed, Some((&step.observation, &checkpoint)), code);
-        let effects = scene.effects(&checkpoint).await;
-        let mut evaluation = self.engine.after_step(&step.proposed.call.tool);
+        let mut effects = scene.effects(&checkpoint).await;
+        if self.agent_at != AgentAt::Here {
+            let mut running = self.running_beside(step.proposed.index).await?;
+            running.extend(self.taken().await?);
+            let own = self.named(scene.code());
+            attribute(&mut effects, &own, &running);
+            let tool = self.ports.tools.tool(&step.proposed.call.tool);
+            if tool.is_some_and(|tool| !tool.side_effects) {
+                // What has changed meanwhile, others did.
+                effects.files = Observed::default();
+                effects.processes = Observed::default();
+            }
+        }
+        let mut evaluation = self.engine.after_step(&step.proposed.call);
         let mut facts = scene.facts();
         let deferred = matches!(self.models.review, ReviewMode::Deferred { .. });
-        let background = self.ports.background.clone().filter(|_| deferred);
+        let background = self.ports.background.clone().filter(|_| deferred && !goes_on);
         let decided = match (background, self.ports.judge.clone()) {
             (Some(background), Some(judge)) => loop {
                 match evaluation.advance(&facts) {
@@ -181,8 +206,59 @@ impl Session {
             },
             _ => decide(&scene, evaluation, &mut facts, Some(&effects)).await,
         };
+        if goes_on && decided.decision != Review::Respond {
+            return Ok(ReviewReply::Continue(Vec::new()));
+        }
         let code = scene.code;
         self.conclude(Done { step, checkpoint, code, effects, facts, foretold }, decided).await
+    }
+
+    /// The paths that other calls name which still run.
+    async fn running_beside(&self, index: u32) -> Result<Vec<Vec<String>>, RuntimeError> {
+        let mut all = Vec::new();
+        for (other, open) in self.machine.open_steps() {
+            // What changes nothing by itself answers for nothing.
+            let is_passive = self.ports.tools.tool(&open.tool).is_some_and(|it| !it.side_effects);
+            if *other == index || is_passive {
+                continue;
+            }
+            let Some(step) = self.started(open).await? else { continue };
+            all.push(self.named(&self.history.read(&self.ports, &step)));
+        }
+        Ok(all)
+    }
+
+    /// The paths of the session's incidents so far: another call that ran at once has not done that.
+    async fn taken(&self) -> Result<Vec<Vec<String>>, RuntimeError> {
+        let mut all = Vec::new();
+        if *self.machine.status() == Status::Monitoring {
+            return Ok(all);
+        }
+        let journal = &*self.ports.journal;
+        for record in journal.read(&Stream::Session(self.id.clone())).await? {
+            let Event::Session(SessionEvent::ResponseStarted { incident, .. }) = record.event
+            else {
+                continue;
+            };
+            let incident = respond::load(journal, &incident).await?;
+            let effects = journal.payload(&incident.detection().effects).await?.unwrap_or_default();
+            let effects: Effects = serde_json::from_slice(&effects).unwrap_or_default();
+            all.push(effects.files.items.into_iter().map(|file| file.path).collect());
+        }
+        Ok(all)
+    }
+
+    /// The step that was started, unless it was erased.
+    pub(crate) async fn started(
+        &self,
+        open: &OpenStep,
+    ) -> Result<Option<ProposedStep>, RuntimeError> {
+        let payload = self.ports.journal.payload(&open.step).await?;
+        Ok(payload.and_then(|json| serde_json::from_slice(&json).ok()))
+    }
+
+    fn named(&self, code: &CodeFacts) -> Vec<String> {
+        code.paths.iter().map(|path| self.ports.workspace.absolute(path)).collect()
     }
 
     /// Waits until the verdict on the last step is there to be taken up, by [`Self::take_up`]; for ever

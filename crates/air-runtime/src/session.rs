@@ -5,23 +5,24 @@ use std::sync::{Arc, OnceLock};
 use air_core::{
     code::CodeFacts,
     engine::Engine,
-    evaluation::{Decided, Finding, FindingRecord, Gate},
+    evaluation::{Finding, FindingRecord},
     id::{CallId, CheckpointId, RuleName, SessionId},
     incident::{Incident, TransitionError},
     policy::FailPolicy,
     port::{Durability, Event, JournalError, Publication, Record, Stream, WorkspaceError},
     rule::Rule,
     ruleset::DuplicateRuleError,
-    session::{self, SessionEvent, Status},
+    session::{self, Beside, SessionEvent, Status},
     step::{Arguments, Observation, ProposedStep, ToolCall},
 };
 
 use crate::{
     Ports,
-    decide::{decide, payload, records, refusal},
+    asking::Asking,
     engine::{GuardrailFault, engine},
     eradicate,
     facts::{History, Scene},
+    gate::{AgentAt, Passed},
     models::Models,
     respond::Until,
     review::{Pending, Wait},
@@ -79,6 +80,10 @@ pub struct Opening {
     pub models: Models,
     /// The judge, and how far it can be trusted, as it is journaled.
     pub judge: Option<String>,
+    /// The host beside which it goes on, where AIR does not run the tools.
+    pub beside: Option<Beside>,
+    /// The rules in force, where they are loaded already. Default: they are loaded.
+    pub engine: Option<Engine>,
 }
 
 /// Leave to run one call. Give it back to [`Session::after_step`].
@@ -92,6 +97,13 @@ pub struct Ticket {
     pub(crate) code: OnceLock<Arc<CodeFacts>>,
     /// Guardrails in shadow that hold on it.
     pub(crate) foretold: Vec<RuleName>,
+}
+
+impl Ticket {
+    /// Leave for a step that was let pass before.
+    pub(crate) fn of(step: ProposedStep, checkpoint: CheckpointId) -> Self {
+        Self { step, checkpoint, code: OnceLock::new(), foretold: Vec::new() }
+    }
 }
 
 /// Whether a call may run.
@@ -154,6 +166,9 @@ pub struct Session {
     pub(crate) was_judged: bool,
     /// What cannot be decided now waits for a person.
     pub(crate) doubted: bool,
+    pub(crate) agent_at: AgentAt,
+    /// Who is asked where a person has to be.
+    pub(crate) asking: Asking,
 }
 
 impl Session {
@@ -163,8 +178,10 @@ impl Session {
     ///
     /// If the rules cannot be loaded whole or the journal cannot be written.
     pub async fn open(ports: Ports, opening: Opening) -> Result<Self, RuntimeError> {
-        let (engine, faults) =
-            engine(&ports, opening.rules, opening.policy, opening.enforce).await?;
+        let (engine, faults) = match opening.engine {
+            Some(engine) => (engine, Vec::new()),
+            None => engine(&ports, opening.rules, opening.policy, opening.enforce).await?,
+        };
         let unnamed = ports.judge.as_ref().map(|_| "a judge".to_owned());
         let judge = opening.judge.or(unnamed);
         let task = ports.journal.put_payload(opening.task.as_bytes()).await?;
@@ -183,12 +200,15 @@ impl Session {
             late: Vec::new(),
             was_judged: judge.is_some(),
             doubted: false,
+            agent_at: AgentAt::of(opening.beside.as_ref()),
+            asking: Asking::default(),
             faults,
             ports,
         };
         let tier = session.ports.workspace.tier();
         let rules = opening.rules_digest;
-        let event = SessionEvent::Opened { task, agent: opening.agent, tier, rules, judge };
+        let (agent, beside) = (opening.agent, opening.beside);
+        let event = SessionEvent::Opened { task, agent, tier, rules, judge, beside };
         session.record(event, Durability::Process).await?;
         Ok(session)
     }
@@ -248,72 +268,14 @@ impl Session {
         if let Some(message) = self.closed() {
             return Ok(GateReply::Refused { findings: Vec::new(), message });
         }
-        let index = self.next_index();
-        let reply = self.gate(call, plan, tool, arguments).await;
-        self.spent(index).await?;
-        reply
-    }
-
-    async fn gate(
-        &mut self,
-        call: CallId,
-        plan: String,
-        tool: String,
-        arguments: Arguments,
-    ) -> Result<GateReply, RuntimeError> {
-        let step = ProposedStep {
-            session: self.id.clone(),
-            index: self.next_index(),
-            plan,
-            call: ToolCall { id: call, tool, arguments },
-        };
-        let evaluation = self.engine.before_step(&step.call.tool);
-        let mut notes = Vec::new();
-        let (mut code, mut foretold) = (OnceLock::new(), Vec::new());
-        if !evaluation.is_empty() {
-            let scene = self.scene(&step, None, OnceLock::new());
-            let mut facts = scene.facts();
-            let decided = decide(&scene, evaluation, &mut facts, None).await;
-            code = scene.code;
-            foretold = decided.shadow.iter().map(|finding| finding.rule.name.clone()).collect();
-            let gate = self.asked(&step, decided.decision, &decided).await;
-            notes = records(decided.hits.iter().chain(&decided.undetermined));
-            if gate != Gate::Allow || !notes.is_empty() || !decided.shadow.is_empty() {
-                // One that runs is kept when it starts.
-                let refused = gate == Gate::Block;
-                let event = SessionEvent::Gated {
-                    index: step.index,
-                    tool: step.call.tool.clone(),
-                    step: if refused { Some(payload(&self.ports, &step).await?) } else { None },
-                    gate,
-                    hits: records(&decided.hits),
-                    undetermined: records(&decided.undetermined),
-                    shadow: records(&decided.shadow),
-                };
-                self.record(event, Durability::Process).await?;
+        let call = ToolCall { id: call, tool, arguments, native: None };
+        Ok(match self.gate(call, plan).await? {
+            Passed::Run { ticket, notes, .. } => GateReply::Run { ticket, notes },
+            Passed::Refused { findings, message } => GateReply::Refused { findings, message },
+            Passed::Waiting(waiting) => {
+                GateReply::Refused { findings: Vec::new(), message: waiting.question }
             }
-            if gate == Gate::Block {
-                let message = refusal(&decided.hits, &decided.undetermined);
-                let findings = decided.hits.into_iter().chain(decided.undetermined).collect();
-                return Ok(GateReply::Refused { findings, message });
-            }
-        }
-        let checkpoint = self.ports.workspace.checkpoint().await?;
-        let payload = payload(&self.ports, &step).await?;
-        // A tool that nobody knows may do anything.
-        let side_effects =
-            self.ports.tools.tool(&step.call.tool).is_none_or(|tool| tool.side_effects);
-        let durability = if side_effects { Durability::Power } else { Durability::Process };
-        let event = SessionEvent::StepStarted {
-            index: step.index,
-            call: step.call.id.clone(),
-            tool: step.call.tool.clone(),
-            step: payload,
-            checkpoint: checkpoint.clone(),
-        };
-        self.record(event, durability).await?;
-        let ticket = Box::new(Ticket { step, checkpoint, code, foretold });
-        Ok(GateReply::Run { ticket, notes })
+        })
     }
 
     /// The agent has nothing to do: work that is not on its path is done now, such as eradication. A
@@ -325,12 +287,17 @@ impl Session {
     /// If the journal cannot be written.
     pub async fn idle(&mut self) -> Result<Option<Incident>, RuntimeError> {
         self.settle(Wait::Verdict).await?;
-        let Status::Responding { incident } = self.machine.status().clone() else {
-            return Ok(None);
-        };
-        let incident = self.drive(&incident, Until::Rest).await?;
-        self.spent(incident.detection().index).await?;
-        Ok(Some(incident))
+        let mut last = None;
+        while let Status::Responding { incident } = self.machine.status().clone() {
+            let incident = self.drive(&incident, Until::Rest).await?;
+            self.spent(incident.detection().index).await?;
+            let rests = self.current().as_ref() == Some(incident.id());
+            last = Some(incident);
+            if rests {
+                break;
+            }
+        }
+        Ok(last)
     }
 
     /// A person has looked at a held session, and its task is over.
@@ -390,12 +357,14 @@ impl Session {
     }
 
     /// Why no call is accepted, if none is.
-    fn closed(&self) -> Option<String> {
+    pub(crate) fn closed(&self) -> Option<String> {
         match self.machine.status() {
             Status::Monitoring if self.held() => {
                 Some("the session is held until a person has looked at it".into())
             }
-            Status::Monitoring if !self.machine.open_steps().is_empty() => {
+            Status::Monitoring
+                if self.agent_at == AgentAt::Here && !self.machine.open_steps().is_empty() =>
+            {
                 Some("a step has not been examined; resume the session".into())
             }
             Status::Monitoring => None,
@@ -436,18 +405,5 @@ impl Session {
         self.ports.journal.append(&stream, expected, &[record], durability).await?;
         self.machine.apply(&event);
         Ok(())
-    }
-
-    /// The gate after a person was asked, where one is to be asked. Nobody there: blocked.
-    async fn asked(&self, step: &ProposedStep, gate: Gate, decided: &Decided<Gate>) -> Gate {
-        if gate != Gate::Ask {
-            return gate;
-        }
-        let why = refusal(&decided.hits, &decided.undetermined);
-        let question = format!("let `{}` run? {why}", step.call.tool);
-        match self.ports.operator.approve(&question).await {
-            Some(true) => Gate::Allow,
-            Some(false) | None => Gate::Block,
-        }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn shipped(reader: &dyn CodeReader) -> Vec<PastStep> {
     let step = |Step { tool, plan, args }: Step| PastStep {
         plan,
         code: Arc::new(reader.read(&tool, &args, &Alone)),
-        call: ToolCall { id: "shipped".into(), tool, arguments: args },
+        call: ToolCall { id: "shipped".into(), tool, arguments: args, native: None },
     };
     table.step.into_iter().map(step).collect()
 }

@@ -224,6 +224,8 @@ impl Stage {
     /// How a session begins under these rules.
     pub fn opening(&self, session: SessionId, task: &str) -> Opening {
         Opening {
+            beside: None,
+            engine: None,
             session,
             task: task.to_owned(),
             agent: "case".to_owned(),

@@ -11,7 +11,7 @@ use std::{
 use air_core::{
     effects::Effects,
     guardrail::Guardrail,
-    id::{CheckpointId, GuardrailId, IncidentId, PayloadId, SessionId, Timestamp},
+    id::{ApprovalId, CheckpointId, GuardrailId, IncidentId, PayloadId, SessionId, Timestamp},
     port::{
         BoxFuture, Clock, Durability, Evidence, GuardrailStore, Ids, Journal, JournalError,
         Operator, Record, Stream, Tier, ToolBox, ToolError, ToolInfo, Workspace, WorkspaceError,
@@ -291,6 +291,7 @@ impl ToolBox for ScriptedTools {
 pub struct Counting {
     sessions: AtomicU64,
     incidents: AtomicU64,
+    approvals: AtomicU64,
     now: AtomicU64,
 }
 
@@ -303,6 +304,11 @@ impl Ids for Counting {
     fn incident(&self) -> IncidentId {
         let number = self.incidents.fetch_add(1, Ordering::SeqCst) + 1;
         IncidentId::from(format!("i{number}").as_str())
+    }
+
+    fn approval(&self) -> ApprovalId {
+        let number = self.approvals.fetch_add(1, Ordering::SeqCst) + 1;
+        ApprovalId::from(format!("a{number}").as_str())
     }
 }
 

@@ -105,7 +105,8 @@ impl Session {
 
     fn call(&self, tool: &str, arguments: &Value) {
         let arguments = arguments.as_object().unwrap().clone();
-        let call = ToolCall { id: CallId::from("c"), tool: tool.to_owned(), arguments };
+        let call =
+            ToolCall { id: CallId::from("c"), tool: tool.to_owned(), arguments, native: None };
         let seen = block_on(self.tools.call(&call)).unwrap();
         assert_eq!(seen.error, None, "{}", seen.content);
     }

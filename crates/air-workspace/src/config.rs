@@ -2,6 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
+use air_checkpoint::Watches;
 use air_core::{
     fact::{ContentMarks, NoLabels, NoMarks, PathLabels},
     port::Tier,
@@ -55,6 +56,11 @@ pub struct SandboxConfig {
     pub outside: Option<Arc<dyn Outside>>,
     /// What is notable about text that files gain. Default: nothing.
     pub marks: Arc<dyn ContentMarks>,
+    /// The home of whoever works on the directory, where that is another program that runs its tools by
+    /// itself: AIR watches and restores, and contains nothing. Default: AIR runs the tools.
+    pub beside: Option<PathBuf>,
+    /// What is watched for other sessions of this process too. Default: for this one alone.
+    pub watches: Option<Arc<Watches>>,
 }
 
 /// What the workspace is to tools.
@@ -108,6 +114,8 @@ impl SandboxConfig {
             environment: Vec::new(),
             binds: Vec::new(),
             services: Vec::new(),
+            beside: None,
+            watches: None,
         }
     }
 }

@@ -17,6 +17,9 @@ use crate::{
 impl Inner {
     /// Ends all processes, the interpreter too: the agent's task is over, and its threads are not seen.
     pub(crate) fn kill(&self) -> String {
+        if self.config.beside.is_some() {
+            return "the host's processes are left alone".to_owned();
+        }
         let mut running = self.running();
         let alive = running.sandbox.as_mut().filter(|sandbox| sandbox.is_running());
         let Some(sandbox) = alive else { return "no process was running".to_owned() };

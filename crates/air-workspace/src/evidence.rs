@@ -29,13 +29,17 @@ impl Inner {
         let mut said = Vec::new();
         let mut evidence = Evidence::default();
         let mut running = self.running();
-        match Self::freeze_in(&mut running) {
-            Ok(done) => said.push(done),
-            Err(error) => said.push(format!("not frozen: {error}")),
-        }
-        match self.isolate_in(&mut running) {
-            Ok(done) => said.push(done),
-            Err(error) => said.push(format!("network not cut: {error}")),
+        if self.config.beside.is_some() {
+            said.push("the host's processes and its network are left alone".to_owned());
+        } else {
+            match Self::freeze_in(&mut running) {
+                Ok(done) => said.push(done),
+                Err(error) => said.push(format!("not frozen: {error}")),
+            }
+            match self.isolate_in(&mut running) {
+                Ok(done) => said.push(done),
+                Err(error) => said.push(format!("network not cut: {error}")),
+            }
         }
         let mut keep = |name: &str, content: Vec<u8>| {
             if !content.is_empty() {
@@ -49,6 +53,10 @@ impl Inner {
                 keep("changes.diff", diff);
             }
             Err(error) => said.push(format!("what differs was not kept: {error}")),
+        }
+        if self.config.beside.is_some() {
+            evidence.summary = said.join("; ");
+            return evidence;
         }
         match Self::processes_of(&mut running) {
             Ok(processes) => {

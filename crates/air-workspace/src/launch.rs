@@ -236,7 +236,7 @@ impl Inner {
         let program = program.ok_or_else(|| io::Error::other("supervisor is not UTF-8"))?;
         let (driver, cwd) = match self.tier {
             Tier::T3 => (PathBuf::from(bwrap::DRIVER), PathBuf::from(bwrap::WORKSPACE)),
-            Tier::T2 | Tier::T1 => (session.join("repl.py"), self.view.cwd.clone()),
+            Tier::T2 | Tier::T1 => (session.join("repl.py"), self.view.cwd()),
         };
         Ok(Settings {
             tier: self.tier,

@@ -54,6 +54,21 @@ pub(crate) fn choose(
     })
 }
 
+/// Whether a directory can be watched beside a host. AIR's own may be within the host's reach, and not in
+/// what is watched.
+pub(crate) fn check_beside(config: &SandboxConfig) -> Result<(), OpenError> {
+    let (workspace, state) = (&config.workspace, &config.state);
+    let system = ["/", "/proc", "/sys", "/dev", "/tmp", "/run", "/var", "/etc", "/usr"];
+    let (shown, own) = (workspace.display(), state.display());
+    if system.iter().any(|path| workspace == Path::new(path)) {
+        return Err(OpenError::Layout(format!("`{shown}` is no project's directory")));
+    }
+    if state.starts_with(workspace) || workspace.starts_with(state) {
+        return Err(OpenError::Layout(format!("`{shown}` holds AIR's directory `{own}`")));
+    }
+    Ok(())
+}
+
 pub(crate) fn check_layout(config: &SandboxConfig, python: &PythonHome) -> Result<(), OpenError> {
     let workspace = &config.workspace;
     let system: Vec<&Path> =
@@ -171,6 +186,9 @@ pub(crate) fn prepare(config: &SandboxConfig) -> io::Result<u32> {
 pub(crate) fn roots(config: &SandboxConfig, tier: Tier) -> Vec<Root> {
     if config.shape == Shape::System {
         return vec![Root { host: config.workspace.clone(), agent: "/".into() }];
+    }
+    if config.beside.is_some() {
+        return vec![Root { host: config.workspace.clone(), agent: config.workspace.clone() }];
     }
     let (home, tmp) = (config.session_dir.join("home"), config.session_dir.join("tmp"));
     let inside = [bwrap::WORKSPACE, bwrap::HOME, bwrap::TMP];

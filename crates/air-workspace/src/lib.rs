@@ -22,6 +22,7 @@ mod layout;
 mod network;
 mod origin;
 mod outside;
+mod port;
 mod programs;
 mod protocol;
 mod publish;
@@ -40,15 +41,20 @@ pub mod supervisor;
 mod tier;
 mod tools;
 mod undo;
+mod unwatched;
 mod variables;
 mod view;
 mod workspace;
 
-pub use air_checkpoint::store::{Collected, Usage, Verified};
+pub use air_checkpoint::{
+    Watches,
+    store::{Collected, Usage, Verified},
+};
 pub use archive::{Archive, ArchiveError};
 pub use config::{Limits, OpenError, Overlay, SandboxConfig, Service, Shape};
 pub use outside::{Destination, Outside, Transport};
 pub use tier::{TierReport, detect};
 pub use tools::Tools;
-pub use undo::{UndoRequest, Undone, UndoneAs, Unsettled};
+pub use undo::{Span, UndoRequest, Undone, UndoneAs, Unsettled};
+pub use unwatched::Unwatched;
 pub use workspace::LocalWorkspace;

@@ -176,7 +176,7 @@ impl Inner {
         tree: &Tree,
     ) -> Result<Applied, WorkspaceError> {
         let roots: Vec<_> = layers.workspace().cloned().into_iter().collect();
-        let directory = self.config.state.join("applied");
+        let directory = self.published_in();
         // A name that nobody changed is still there: one that comes back is tied to it again.
         let there = OnceCell::new();
         let siblings = |entry: &Entry| -> Vec<Place> {
@@ -237,7 +237,7 @@ impl Inner {
             }
         }
         let roots: Vec<Root> = layers.workspace().cloned().into_iter().collect();
-        publication.held_back.extend(late(&roots, &self.config.state.join("applied"), applied));
+        publication.held_back.extend(late(&roots, &self.published_in(), applied));
         (publication, refused)
     }
 

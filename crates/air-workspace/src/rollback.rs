@@ -9,6 +9,7 @@ use air_checkpoint::{
     Entry, Place, Root, Tree,
     apply::{Applied, Applier, Change, Fate},
     beneath, differences,
+    overlay::Shown,
 };
 use air_core::{id::CheckpointId, port::WorkspaceError};
 
@@ -21,8 +22,16 @@ use crate::{
 
 impl Inner {
     /// Ends all processes and restores what `to` remembers. What somebody else changed since the
-    /// agent's call is merged, or left and named.
-    pub(crate) fn rollback(&self, to: &CheckpointId) -> Result<String, WorkspaceError> {
+    /// agent's call is merged, or left and named. `only`: of these paths, as the agent calls them.
+    pub(crate) fn rollback(
+        &self,
+        to: &CheckpointId,
+        only: Option<&[String]>,
+    ) -> Result<String, WorkspaceError> {
+        let only = only.map(|paths| {
+            let place = |path: &String| self.view.place(&self.roots, &self.view.meant(path));
+            paths.iter().filter_map(place).collect::<BTreeSet<Place>>()
+        });
         let mut running = self.running();
         let target = running.layers.held(to).map_err(failed)?;
         let left = Self::processes_of(&mut running).map_or(true, |left| !left.is_empty());
@@ -52,16 +61,19 @@ impl Inner {
         let shown = layers.differing(to).map_err(failed)?;
         let mut wanted =
             changes(&target, left_behind.as_ref().unwrap_or_else(|| layers.timeline.tree()));
+        retain(&mut wanted, only.as_ref());
         let shared = put_back(layers, &wanted);
         if shared.has_changed {
             layers.look(&Writers::default());
             wanted = changes(&target, layers.timeline.tree());
+            retain(&mut wanted, only.as_ref());
         }
         let now = left_behind.as_ref().unwrap_or_else(|| layers.timeline.tree());
         let unread = target.blind();
         let blind = differences(&target, now)
             .into_iter()
             .filter(|difference| unread.covers(difference.place))
+            .filter(|difference| only.as_ref().is_none_or(|only| only.contains(difference.place)))
             .map(|difference| {
                 let path = agent_path(layers.roots(), difference.place);
                 format!("{path}: it could not be read at the checkpoint")
@@ -106,8 +118,11 @@ impl Inner {
             let why = format!("not restored: {}{late}", few(&refused));
             return Err(WorkspaceError::Incomplete(why));
         }
-        let removed = shown.shown.iter().filter(|shown| shown.before.is_none()).count();
-        Ok(format!("{}{late}", said(shown.shown.len() - removed, removed)))
+        let of_them = |shown: &&Shown| only.as_ref().is_none_or(|only| only.contains(&shown.place));
+        let all = shown.shown.iter().filter(of_them).count();
+        let removed = shown.shown.iter().filter(of_them).filter(|shown| shown.before.is_none());
+        let removed = removed.count();
+        Ok(format!("{}{late}", said(all - removed, removed)))
     }
 
     /// Changes files of the watched roots; `tree` tells which names belong to one file.
@@ -126,6 +141,15 @@ impl Inner {
         let applier = self.applier(layers, layers.roots(), &directory);
         let applier = Applier { siblings: Some(&siblings), ..applier };
         applier.apply(changes).map_err(failed)
+    }
+
+    /// Where changes of the user's own files are written down: beside a host, sessions of many
+    /// directories share a state.
+    pub(crate) fn published_in(&self) -> PathBuf {
+        if self.config.beside.is_some() {
+            return self.restores();
+        }
+        self.config.state.join("applied")
     }
 
     /// Where the restores of this session are written down.
@@ -168,6 +192,14 @@ fn changes(target: &Tree, now: &Tree) -> Vec<Change> {
         }
     }
     changes
+}
+
+/// Only these places, and what changes of a directory when they do.
+fn retain(changes: &mut Vec<Change>, only: Option<&BTreeSet<Place>>) {
+    let Some(only) = only else { return };
+    let parents: BTreeSet<Place> =
+        only.iter().map(|(at, path)| (*at, beneath::split(path).0.to_vec())).collect();
+    changes.retain(|change| only.contains(&change.place) || parents.contains(&change.place));
 }
 
 fn held_back(layers: &Layers, applied: &Applied) -> Vec<String> {

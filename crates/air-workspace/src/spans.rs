@@ -3,15 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use air_checkpoint::{Entry, Place, TimelineError, Tree, apply::Change, differences};
-use air_core::{id::CheckpointId, port::WorkspaceError};
+use air_core::port::WorkspaceError;
 
 use crate::{
     layers::{Layers, WORKSPACE},
+    undo::Span,
     workspace::failed,
 };
-
-/// A state before, and the next one; `None`: the last that there is.
-pub(crate) type Span = (CheckpointId, Option<CheckpointId>);
 
 /// What takes some spans back.
 #[derive(Debug, Default)]
@@ -29,16 +27,13 @@ impl Plan {
         let mut torn = BTreeSet::new();
         // Between the steps on a layer nobody changes anything: they are one span.
         let whole = match (spans.first(), spans.last()) {
-            (Some((first, _)), Some((_, last))) if layers.is_layered() => {
-                vec![(first.clone(), last.clone())]
+            (Some(first), Some(last)) if layers.is_layered() => {
+                vec![Span { before: first.before.clone(), ..last.clone() }]
             }
             _ => spans.to_vec(),
         };
-        for (before, after) in whole.iter().rev() {
-            if after.as_ref() == Some(before) {
-                continue;
-            }
-            for change in span(layers, before, after.as_ref())? {
+        for one in whole.iter().rev() {
+            for change in span(layers, one)? {
                 if torn.contains(&change.place) {
                     continue;
                 }
@@ -68,11 +63,8 @@ fn is_same(one: Option<&Entry>, another: Option<&Entry>) -> bool {
 }
 
 /// What takes back what was done in one span, in the workspace.
-fn span(
-    layers: &Layers,
-    before: &CheckpointId,
-    after: Option<&CheckpointId>,
-) -> Result<Vec<Change>, WorkspaceError> {
+fn span(layers: &Layers, span: &Span) -> Result<Vec<Change>, WorkspaceError> {
+    let Span { before, last, is_examined, next } = span;
     let failed = |error: TimelineError| match error {
         TimelineError::Unknown(_) => WorkspaceError::UnknownCheckpoint(before.clone()),
         other => failed(other),
@@ -81,7 +73,7 @@ fn span(
         let earlier = layers.own(Some(before)).map_err(failed)?.into_iter();
         let mut earlier: BTreeMap<Place, Option<Entry>> =
             earlier.map(|own| (own.place, own.seen)).collect();
-        let later = layers.own(after).map_err(failed)?;
+        let later = layers.own(next.as_ref()).map_err(failed)?;
         let changes = later.into_iter().filter_map(|later| {
             // What the agent had not yet changed then was as the user's files were.
             let to = earlier.remove(&later.place).unwrap_or_else(|| later.base.clone());
@@ -91,9 +83,11 @@ fn span(
     }
     let earlier = layers.held(before).map_err(failed)?;
     // What others did between this step and the next one is theirs.
-    let later = match (layers.after(before).map_err(failed)?, after) {
+    let later = match (layers.after(last).map_err(failed)?, next) {
         (Some(left), _) => left,
-        (None, Some(after)) => layers.held(after).map_err(failed)?,
+        // It left nothing of its own.
+        (None, _) if *is_examined => layers.held(last).map_err(failed)?,
+        (None, Some(next)) => layers.held(next).map_err(failed)?,
         (None, None) => layers.timeline.tree().clone(),
     };
     let changes = differences(&later, &earlier)

@@ -48,7 +48,7 @@ impl Inner {
             let alive = running.sandbox.as_mut().filter(|sandbox| sandbox.is_running());
             let pid = alive.filter(|_| self.tier == Tier::T3).and_then(|it| it.first_process());
             let place = match (pid, running.layers.workspace()) {
-                (Some(pid), _) => Some(inside(pid, &self.view.cwd)),
+                (Some(pid), _) => Some(inside(pid, &self.view.cwd())),
                 (None, Some(root)) => Some(root.host.clone()),
                 (None, None) => None,
             };
@@ -68,7 +68,7 @@ impl Inner {
             Err(error) => Value::unknown(error.to_string()),
         };
         Value::record([
-            ("directory", Value::from(self.view.cwd.to_string_lossy().as_ref())),
+            ("directory", Value::from(self.view.cwd().to_string_lossy().as_ref())),
             ("files", files),
             ("processes", processes),
         ])

@@ -1,4 +1,5 @@
-//! Takes back what a session did to the user's files, after it has ended.
+//! Takes back what a session did to the user's files: after it has ended, or beside a host while none
+//! of its calls runs.
 
 use std::{collections::HashSet, fs, path::Path};
 
@@ -27,13 +28,34 @@ const DIFF_BYTES: usize = 1 << 20;
 /// What is to be taken back.
 #[derive(Debug, Clone)]
 pub struct UndoRequest {
-    /// What was done: the state before it, and the one after it. `None`: the session's last state.
-    pub spans: Vec<(CheckpointId, Option<CheckpointId>)>,
+    /// What was done, oldest first; none overlaps another.
+    pub spans: Vec<Span>,
     /// Only these paths and what is below them, as the agent calls them or relative to the
     /// workspace. Empty: all.
     pub only: Vec<String>,
     /// Whether to say only what would happen.
     pub dry_run: bool,
+}
+
+/// One step, or several that ran at the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The state before the first of them.
+    pub before: CheckpointId,
+    /// The state before the one that was examined last.
+    pub last: CheckpointId,
+    /// Whether all of them were examined.
+    pub is_examined: bool,
+    /// The state before the next step, which counts where that is not so. `None`: the session's last
+    /// state.
+    pub next: Option<CheckpointId>,
+}
+
+impl Span {
+    /// What was done between two states, by whomever. `None`: to the session's last state.
+    pub fn between(before: CheckpointId, next: Option<CheckpointId>) -> Self {
+        Self { last: before.clone(), before, is_examined: false, next }
+    }
 }
 
 /// What became of it.
@@ -173,10 +195,11 @@ impl Inner {
             return Err(WorkspaceError::Incomplete(why));
         }
         let tree = match request.spans.first() {
-            Some((first, _)) => layers.original(first).map_err(failed)?,
+            Some(span) => layers.original(&span.before).map_err(failed)?,
             None => Tree::default(),
         };
         let mut undone = self.carry_out(layers, &changes, request.dry_run, (None, &tree))?;
+        layers.outdate();
         let root = layers.workspace();
         undone.paths.extend(torn.iter().filter_map(|place| {
             let why = "somebody else changed it between two steps: only what was done after that is \
@@ -189,11 +212,13 @@ impl Inner {
     fn undo_again(&self, id: &str, dry_run: bool) -> Result<Undone, WorkspaceError> {
         let mut running = self.running();
         running.sandbox = None;
-        let layers = &running.layers;
+        let layers = &mut running.layers;
         let record = self.with_applier(layers, |applier| applier.record(id))?;
         let unknown = || WorkspaceError::Incomplete(format!("there is no undo `{id}`"));
         let inverse = record.ok_or_else(unknown)?.inverse;
-        self.carry_out(layers, &inverse, dry_run, (Some(id), &Tree::default()))
+        let undone = self.carry_out(layers, &inverse, dry_run, (Some(id), &Tree::default()))?;
+        layers.outdate();
+        Ok(undone)
     }
 
     fn carry_out(
@@ -211,7 +236,7 @@ impl Inner {
             let roots: Vec<_> = layers.workspace().cloned().into_iter().collect();
             let shown =
                 |place: &Place| roots.first().map(|root| root.shown(&place.1)).unwrap_or_default();
-            let directory = self.config.state.join("applied");
+            let directory = self.published_in();
             let planned = self.applier(layers, &roots, &directory).plan(changes);
             let content = |plan: &Planned, entry: &Entry| layers.content(&plan.place, entry);
             undone.diff = describe(&roots, &planned, &content, DIFF_BYTES);
@@ -242,7 +267,7 @@ impl Inner {
             .map(|change| &change.place)
             .collect();
         let roots: Vec<_> = root.cloned().into_iter().collect();
-        let late = late(&roots, &self.config.state.join("applied"), &applied);
+        let late = late(&roots, &self.published_in(), &applied);
         let fates = applied.fates.iter();
         Undone {
             paths: fates
@@ -261,7 +286,7 @@ impl Inner {
         work: impl FnOnce(&Applier<'_>) -> Result<T, ApplyError>,
     ) -> Result<T, WorkspaceError> {
         let roots: Vec<_> = layers.workspace().cloned().into_iter().collect();
-        let directory = self.config.state.join("applied");
+        let directory = self.published_in();
         work(&self.applier(layers, &roots, &directory)).map_err(failed)
     }
 

@@ -4,6 +4,7 @@
 use std::{
     os::unix::ffi::OsStrExt,
     path::{Component, Path, PathBuf},
+    sync::{Arc, PoisonError, RwLock},
 };
 
 use air_checkpoint::{Place, Root};
@@ -44,7 +45,7 @@ pub(crate) struct View {
     shape: Shape,
     tier: Tier,
     /// Where calls begin.
-    pub(crate) cwd: PathBuf,
+    cwd: Arc<RwLock<PathBuf>>,
     home: PathBuf,
     /// The host's directory that is the root.
     tree: PathBuf,
@@ -63,6 +64,9 @@ impl View {
     ) -> Self {
         let agent = |at: usize| roots.get(at).map(|root| root.agent.clone()).unwrap_or_default();
         let (cwd, home) = match config.shape {
+            Shape::Directory if config.beside.is_some() => {
+                (agent(0), config.beside.clone().unwrap_or_default())
+            }
             Shape::Directory => (agent(0), agent(1)),
             Shape::System => (bwrap::WORKSPACE.into(), ROOT_HOME.into()),
         };
@@ -73,7 +77,7 @@ impl View {
         Self {
             shape: config.shape,
             tier,
-            cwd,
+            cwd: Arc::new(RwLock::new(cwd)),
             home,
             tree: config.workspace.clone(),
             system,
@@ -82,9 +86,20 @@ impl View {
         }
     }
 
+    /// Where the next calls begin.
+    pub(crate) fn cwd(&self) -> PathBuf {
+        self.cwd.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The next calls begin there.
+    pub(crate) fn enter(&self, directory: &Path) {
+        *self.cwd.write().unwrap_or_else(PoisonError::into_inner) = directory.to_path_buf();
+    }
+
     /// A path as the agent means it, absolute and without `.` and `..`.
     pub(crate) fn meant(&self, path: &str) -> PathBuf {
-        self.direct(absolute(&self.cwd, &self.home, path))
+        let cwd = self.cwd.read().unwrap_or_else(PoisonError::into_inner);
+        self.direct(absolute(&cwd, &self.home, path))
     }
 
     /// The place of an absolute path in a watched root, if it is in one.

@@ -10,11 +10,15 @@ use std::{
     time::Duration,
 };
 
-use air_checkpoint::{Place, Root, Store, store::private_directory};
+use air_checkpoint::{
+    Place, Root, Store, Watches,
+    overlay::Shown,
+    store::{digest, private_directory},
+};
 use air_core::{
     effects::{Effects, Observed, OutputEffect, ProcessEffect, ReadEffect},
-    id::{CheckpointId, IncidentId},
-    port::{BoxFuture, Evidence, Publication, Tier, Workspace, WorkspaceError},
+    id::CheckpointId,
+    port::{BoxFuture, Tier, WorkspaceError},
 };
 
 use crate::{
@@ -23,14 +27,16 @@ use crate::{
     escape::unescape,
     image,
     layers::{Layers, Writers},
-    layout::{check_layout, check_settings, choose, find_program, prepare, prepare_overlay, roots},
+    layout::{
+        check_beside, check_layout, check_settings, choose, find_program, prepare, prepare_overlay,
+        roots,
+    },
     network::{Network, Seen},
     origin::{Before, Beside, Origins},
     protocol::{Process, Reply, Request},
     python::PythonHome,
     sandbox::Sandbox,
     services::Past,
-    source,
     stage::Ids,
     view::View,
 };
@@ -44,7 +50,7 @@ const NAMED: usize = 5;
 /// share all of that. Work runs on threads of its own, one at a time.
 #[derive(Debug, Clone)]
 pub struct LocalWorkspace {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
@@ -70,6 +76,8 @@ pub(crate) struct Running {
     pub(crate) runs_on: bool,
     /// Where the last call began whose effects were asked for.
     pub(crate) examined: Option<CheckpointId>,
+    /// What differed then.
+    shown: Vec<Shown>,
     /// What had been connected to when effects were last asked for.
     connected: Vec<Seen>,
     /// What tools have read since the last checkpoint.
@@ -120,6 +128,24 @@ impl LocalWorkspace {
         Self::assemble(config, Tier::T1, None, PythonHome::none(), 0)
     }
 
+    /// Watches the directory of a host that runs its tools by itself, with `config.beside`. Nothing is
+    /// contained: tier T1. A session that another process left is taken up.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Layout`] if the directory cannot be watched.
+    pub fn open_beside(mut config: SandboxConfig) -> Result<Self, OpenError> {
+        make_directories(&mut config)?;
+        check_beside(&config)?;
+        config.overlay = None;
+        Self::assemble(config, Tier::T1, None, PythonHome::none(), 0)
+    }
+
+    /// The next calls begin in `directory`, an absolute path: relative paths in them are meant from there.
+    pub fn enter(&self, directory: &Path) {
+        self.inner.view.enter(directory);
+    }
+
     fn assemble(
         config: SandboxConfig,
         tier: Tier,
@@ -137,8 +163,13 @@ impl LocalWorkspace {
         let lower = config.overlay.is_some().then(|| config.workspace.clone());
         let layers = Layers::open(&config.session_dir, roots.clone(), lower, store, &config.limits);
         let mut layers = layers.map_err(|error| OpenError::Layout(error.to_string()))?;
-        layers.watch(&config.session_dir.join("watch"));
-        layers.share(config.state.join("known"));
+        let own = || Watches::new(&config.session_dir.join("watch"));
+        layers.watch(&config.watches.clone().unwrap_or_else(own));
+        layers.share(match config.beside {
+            // The store is for many.
+            Some(_) => config.state.join(format!("known-{}", named(&config.workspace)?)),
+            None => config.state.join("known"),
+        });
         let origins = Origins::new(Arc::clone(&config.labels), layers.workspace());
         let running = Running {
             sandbox: None,
@@ -148,6 +179,7 @@ impl LocalWorkspace {
             services: Past::default(),
             runs_on: false,
             examined: None,
+            shown: Vec::new(),
             connected: Vec::new(),
             reads: Vec::new(),
             steps,
@@ -175,7 +207,7 @@ impl LocalWorkspace {
     }
 
     /// Stops all processes of the sandbox where they are, the interpreter too. Calls fail until
-    /// [`Self::thaw`]; [`Workspace::kill`] and [`Workspace::rollback`] work.
+    /// [`Self::thaw`]; [`kill`](air_core::port::Workspace::kill) and [`rollback`](air_core::port::Workspace::rollback) work.
     pub fn freeze(&self) -> BoxFuture<'_, Result<String, WorkspaceError>> {
         self.off_thread(|inner| Inner::freeze_in(&mut inner.running()))
     }
@@ -185,13 +217,19 @@ impl LocalWorkspace {
         self.off_thread(|inner| Inner::thaw_in(&mut inner.running()))
     }
 
-    fn off_thread<T: Send + 'static>(
+    pub(crate) fn off_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner) -> Result<T, WorkspaceError> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, WorkspaceError>> {
         let inner = self.inner();
         Box::pin(off_thread(move || work(&inner)))
     }
+}
+
+/// A name for a directory, as its digest.
+fn named(directory: &Path) -> Result<String, OpenError> {
+    let digest = digest(&mut directory.as_os_str().as_bytes()).map_err(OpenError::io(directory))?;
+    Ok(digest.to_string())
 }
 
 fn make_directories(config: &mut SandboxConfig) -> Result<(), OpenError> {
@@ -220,97 +258,12 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     on_done.await.map_err(failed)?
 }
 
-impl Workspace for LocalWorkspace {
-    fn tier(&self) -> Tier {
-        self.inner.tier
-    }
-
-    fn checkpoint(&self) -> BoxFuture<'_, Result<CheckpointId, WorkspaceError>> {
-        self.off_thread(Inner::checkpoint)
-    }
-
-    fn effects<'a>(
-        &'a self,
-        since: &'a CheckpointId,
-        mentioned: &'a [String],
-    ) -> BoxFuture<'a, Result<Effects, WorkspaceError>> {
-        let (since, mentioned) = (since.clone(), mentioned.to_vec());
-        self.off_thread(move |inner| inner.effects(&since, &mentioned))
-    }
-
-    fn output<'a>(
-        &'a self,
-        since: &'a CheckpointId,
-        output: &'a str,
-        mentioned: &'a [String],
-    ) -> BoxFuture<'a, Option<Observed<OutputEffect>>> {
-        let (since, mentioned) = (since.clone(), mentioned.to_vec());
-        let output = output.to_owned();
-        Box::pin(async move {
-            let examined =
-                self.off_thread(move |inner| inner.output(&since, &output, &mentioned)).await;
-            Some(examined.unwrap_or_else(|why| Observed::partial(Vec::new(), why.to_string())))
-        })
-    }
-
-    fn preserve<'a>(
-        &'a self,
-        since: &'a CheckpointId,
-    ) -> BoxFuture<'a, Result<Evidence, WorkspaceError>> {
-        let since = since.clone();
-        self.off_thread(move |inner| Ok(inner.preserve(&since)))
-    }
-
-    fn kill(&self) -> BoxFuture<'_, Result<String, WorkspaceError>> {
-        self.off_thread(|inner| Ok(inner.kill()))
-    }
-
-    fn isolate(&self) -> BoxFuture<'_, Result<String, WorkspaceError>> {
-        self.off_thread(|inner| inner.isolate_in(&mut inner.running()))
-    }
-
-    fn quarantine<'a>(
-        &'a self,
-        incident: &'a IncidentId,
-        paths: &'a [String],
-    ) -> BoxFuture<'a, Result<String, WorkspaceError>> {
-        let (incident, paths) = (incident.clone(), paths.to_vec());
-        self.off_thread(move |inner| inner.quarantine(&incident, &paths))
-    }
-
-    fn rollback<'a>(
-        &'a self,
-        to: &'a CheckpointId,
-    ) -> BoxFuture<'a, Result<String, WorkspaceError>> {
-        let to = to.clone();
-        self.off_thread(move |inner| inner.rollback(&to))
-    }
-
-    fn absolute(&self, path: &str) -> String {
-        self.inner.view.meant(path).to_string_lossy().into_owned()
-    }
-
-    fn source_file(&self, path: &str) -> Result<Vec<u8>, String> {
-        let path = self.inner.view.meant(path);
-        let running = self.inner.running();
-        source::read(&running.layers, &path, &self.inner.view)
-    }
-
-    fn restart(&self) -> BoxFuture<'_, Result<String, WorkspaceError>> {
-        self.off_thread(Inner::restart)
-    }
-
-    fn publish(&self) -> BoxFuture<'_, Result<Option<Publication>, WorkspaceError>> {
-        self.off_thread(Inner::publish)
-    }
-}
-
 impl Inner {
     pub(crate) fn running(&self) -> MutexGuard<'_, Running> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn checkpoint(&self) -> Result<CheckpointId, WorkspaceError> {
+    pub(crate) fn checkpoint(&self) -> Result<CheckpointId, WorkspaceError> {
         let mut running = self.running();
         self.look(&mut running);
         let id = running.layers.checkpoint().map_err(failed)?;
@@ -329,7 +282,7 @@ impl Inner {
         Ok(id)
     }
 
-    fn effects(
+    pub(crate) fn effects(
         &self,
         since: &CheckpointId,
         mentioned: &[String],
@@ -353,9 +306,15 @@ impl Inner {
             }
             Tier::T1 | Tier::T2 => Observed::partial(Vec::new(), "not observed at this tier"),
         };
-        let processes = Self::process_effects(&mut running);
-        running.runs_on |= !processes.items.is_empty() || processes.incomplete.is_some();
+        let processes = if self.config.beside.is_some() {
+            Observed::partial(Vec::new(), "processes of a host are not watched")
+        } else {
+            let processes = Self::process_effects(&mut running);
+            running.runs_on |= !processes.items.is_empty() || processes.incomplete.is_some();
+            processes
+        };
         let services = self.service_effects(&mut running, since);
+        running.shown = changes.shown;
         Ok(Effects {
             files,
             reads: Observed::partial(running.reads.clone(), "what processes read is not observed"),
@@ -367,23 +326,29 @@ impl Inner {
     }
 
     /// What the output of the call repeats whose effects were asked for last.
-    fn output(
+    pub(crate) fn output(
         &self,
         since: &CheckpointId,
         output: &str,
         mentioned: &[String],
     ) -> Result<Observed<OutputEffect>, WorkspaceError> {
         let running = self.running();
-        let changes = running.layers.differing(since).map_err(failed)?;
-        let (beside, mentioned_places) = self.named(mentioned);
         let is_current = running.examined.as_ref() == Some(since);
+        let differing;
+        let shown = if is_current {
+            &running.shown
+        } else {
+            differing = running.layers.differing(since).map_err(failed)?.shown;
+            &differing
+        };
+        let (beside, mentioned_places) = self.named(mentioned);
         let before = Before {
             layers: &running.layers,
-            shown: &changes.shown,
+            shown,
             beside: &beside,
             mentioned: &mentioned_places,
             connections: if is_current { &running.connected } else { &[] },
-            cwd: &self.view.cwd,
+            cwd: &self.view.cwd(),
         };
         Ok(running.origins.of_output(&before, output))
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use air_core::{
-    id::{IncidentId, SessionId, Timestamp},
+    id::{ApprovalId, IncidentId, SessionId, Timestamp},
     port::{BoxFuture, Clock, Ids, Operator},
 };
 
@@ -48,6 +48,10 @@ impl Ids for RandomIds {
 
     fn incident(&self) -> IncidentId {
         Self::mint('i').as_str().into()
+    }
+
+    fn approval(&self) -> ApprovalId {
+        Self::mint('a').as_str().into()
     }
 }
 

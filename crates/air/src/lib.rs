@@ -6,6 +6,7 @@
 
 mod adapters;
 mod archive;
+mod beside;
 mod host;
 mod minds;
 pub mod records;
@@ -33,18 +34,20 @@ use air_workspace::{LocalWorkspace, Overlay, SandboxConfig, Tools};
 use timing::{Meter, Metered};
 
 pub use adapters::{Nobody, RandomIds, SystemClock};
+pub use air_runtime::{Asking, Hosted, Ordered, Told, Waiting};
 pub use air_runtime::{
     Attention, Decision, GateReply, GuardrailFault, Models, Remediation, ReviewMode, ReviewReply,
     RuntimeError,
     replay::{Change, ReplayedStep, Trial},
 };
 pub use air_workspace::{Service, Shape, Undone, UndoneAs};
+pub use beside::{Attended, Joined, Known, tree_of};
 pub use host::{Host, StepOutcome};
 pub use minds::Minds;
 pub use settings::Settings;
 pub use stage::{Minutes, Stage, Watcher};
 pub use timing::Timings;
-pub use undo::{Undo, UndoReport};
+pub use undo::{Last, Undo, UndoReport};
 
 /// AIR could not do it.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +74,11 @@ pub enum AirError {
          `airctl resume --release {0}` lets a held one go"
     )]
     Open(SessionId),
+    /// What is taken back could not be told from what is being done.
+    #[error(
+        "a call of session {0} runs, or AIR responds to its incident: try again when that has ended"
+    )]
+    UnderWay(SessionId),
     /// These could not be resumed, and why; all others were.
     #[error(
         "{}; put that right and run `airctl resume` again, or give up what is kept of it with \
@@ -298,6 +306,8 @@ impl Air {
             digest.update(rule.source.as_bytes()).update(b"\n");
         }
         Opening {
+            beside: None,
+            engine: None,
             session: id.clone(),
             task: String::new(),
             agent: String::new(),

@@ -3,8 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use air_agent::AgentResponder;
-use air_core::port::{Background, Judge, Responder, Spendings, Synthesizer};
+use air_core::port::{Background, Judge, Spendings, Synthesizer};
 use air_llm::{Ledger, Model, ModelDrafter, Threads};
+use air_runtime::Hand;
 use air_synth::{Compiler, Drafted};
 
 /// The models of all sessions of a store. Default: none.
@@ -33,9 +34,9 @@ impl fmt::Debug for Minds {
 }
 
 impl Minds {
-    pub(crate) fn responder(&self) -> Option<Arc<dyn Responder>> {
+    pub(crate) fn responder(&self) -> Option<Hand> {
         let model = Arc::clone(self.agent.as_ref()?);
-        Some(Arc::new(AgentResponder::new(model)))
+        Some(AgentResponder::new(model).into())
     }
 
     pub(crate) fn synthesizer(&self, compiler: Compiler) -> Arc<dyn Synthesizer> {

@@ -81,6 +81,11 @@ impl Settings {
         }
     }
 
+    /// Settings without rules, for the sessions beside all hosts of a user, whose state is `hosts`.
+    pub fn of_hosts(hosts: &Path, supervisor: Vec<OsString>) -> Self {
+        Self { state: hosts.to_owned(), ..Self::new(hosts, hosts, supervisor) }
+    }
+
     pub(crate) fn journal_path(&self) -> PathBuf {
         self.state.join("journal").join("journal.sqlite")
     }

@@ -154,6 +154,15 @@ impl Workspace for Metered {
         self.inner.rollback(to)
     }
 
+    fn rollback_of<'a>(
+        &'a self,
+        to: &'a CheckpointId,
+        paths: &'a [String],
+    ) -> BoxFuture<'a, Result<String, WorkspaceError>> {
+        self.meter.responds();
+        self.inner.rollback_of(to, paths)
+    }
+
     fn restart(&self) -> BoxFuture<'_, Result<String, WorkspaceError>> {
         self.meter.responds();
         self.inner.restart()

@@ -1,13 +1,15 @@
 //! Takes back what sessions did to the user's files.
 
+use std::{collections::BTreeMap, path::Path};
+
 use air_core::{
-    id::{CheckpointId, IncidentId, SessionId},
+    id::{CheckpointId, IncidentId, SessionId, Timestamp},
     incident::Ending,
     port::{Clock as _, Durability, Event, Journal as _, Record, Stream},
     session::SessionEvent,
 };
-use air_runtime::RuntimeError;
-use air_workspace::{LocalWorkspace, UndoRequest, Undone, UndoneAs, Unsettled};
+use air_runtime::{Hosted, RuntimeError};
+use air_workspace::{LocalWorkspace, Span, UndoRequest, Undone, UndoneAs, Unsettled};
 
 use crate::{Air, AirError, SystemClock, records};
 
@@ -38,8 +40,8 @@ pub struct UndoReport {
 }
 
 impl Air {
-    /// Takes back what a session did. What somebody else changed since is kept: the two are merged
-    /// where they are texts, and the file is left alone and named where that cannot be done.
+    /// Takes back what a session did that AIR ran. What somebody else changed since is kept: the two are
+    /// merged where they are texts, and the file is left alone and named where that cannot be done.
     ///
     /// # Errors
     ///
@@ -54,90 +56,52 @@ impl Air {
         }
         let workspace = LocalWorkspace::open_ended(self.sandbox(&session))?;
         workspace.recover().map_err(RuntimeError::from)?;
-        if let Some(left) = workspace.unsettled().map_err(RuntimeError::from)? {
-            self.finished(&session, &left).await?;
-            workspace.settle();
-            // It is done by now; done again, it would be taken back.
-            if what.redo && left.redo_of.is_some() && !what.dry_run {
-                return Ok(UndoReport { session, undone: left.undone });
+        Undoing { air: self, session, workspace, hosted: None }.run(what, step).await
+    }
+
+    /// The last session that has changed something, of those beside hosts that are about `tree`, what is
+    /// below it or what it is in. `None` as the tree: of all.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be read.
+    pub async fn last_session(&self, tree: Option<&Path>) -> Result<Option<Last>, AirError> {
+        let mut last: Option<Last> = None;
+        for stream in self.journal.streams().await? {
+            let Stream::Session(id) = stream else { continue };
+            let records = self.journal.read(&Stream::Session(id.clone())).await?;
+            let Some(first) = records.first() else { continue };
+            if tree.is_some_and(|tree| !is_about(&first.event, tree)) {
+                continue;
+            }
+            // One that was refused before it changed anything is not what is meant.
+            let layered = self.sandbox(&id).session_dir.join("shown").exists();
+            let has_changed = records.iter().any(|record| match &record.event {
+                Event::Session(SessionEvent::Published { publication }) => publication.changed > 0,
+                Event::Session(SessionEvent::StepStarted { .. }) => !layered,
+                _ => false,
+            });
+            let found = Last { has_changed, began: first.at, id };
+            if last.as_ref().is_none_or(|known| known.key() <= found.key()) {
+                last = Some(found);
             }
         }
-        let events = records::session_events(&*self.journal, &session).await?;
-        if what.redo {
-            let last = events.iter().rev().find_map(|event| match event {
-                SessionEvent::Undone { change, .. } => Some(change.clone()),
-                _ => None,
-            });
-            let none =
-                || AirError::NothingToUndo(format!("nothing of session {session} was undone"));
-            let last = last.ok_or_else(none)?;
-            let undone = workspace.undo_again(last.clone(), what.dry_run).await;
-            let undone = undone.map_err(RuntimeError::from)?;
-            let report = self.done(session, undone, Some(last)).await?;
-            workspace.settle();
-            return Ok(report);
-        }
-        let restored = self.restored(&events).await?;
-        let spans = spans(&events, step, &restored);
-        if spans.is_empty() {
-            let which = step.map_or_else(String::new, |step| format!(" {step}"));
-            let why = format!("session {session} has no step{which} that could have changed files");
-            return Err(AirError::NothingToUndo(why));
-        }
-        let request = UndoRequest { spans, only: what.files.clone(), dry_run: what.dry_run };
-        let undone = workspace.undo(request).await.map_err(RuntimeError::from)?;
-        let report = self.done(session, undone, None).await?;
-        workspace.settle();
-        Ok(report)
+        Ok(last)
     }
 
-    /// Journals an undo whose process ended before it did.
-    async fn finished(&self, session: &SessionId, left: &Unsettled) -> Result<(), AirError> {
-        let Some(id) = &left.undone.id else { return Ok(()) };
-        let events = records::session_events(&*self.journal, session).await?;
-        let is_it = |event: &SessionEvent| matches!(event, SessionEvent::Undone { change, .. } if change == id);
-        if !events.iter().any(is_it) {
-            let summary = "finished what an ended process had begun".to_owned();
-            self.note(session, id.clone(), left.redo_of.clone(), summary).await?;
-        }
-        Ok(())
+    /// Whether this is the store of sessions beside hosts.
+    pub fn is_of_hosts(&self) -> bool {
+        self.settings.workspace == self.settings.state
     }
 
-    async fn done(
-        &self,
-        session: SessionId,
-        undone: Undone,
-        redo_of: Option<String>,
-    ) -> Result<UndoReport, AirError> {
-        if let Some(change) = undone.id.clone() {
-            let count = |which: fn(&UndoneAs) -> bool| {
-                undone.paths.iter().filter(|(_, done)| which(done)).count()
-            };
-            let summary = format!(
-                "{} restored, {} removed, {} merged, {} refused",
-                count(|done| matches!(done, UndoneAs::Restored)),
-                count(|done| matches!(done, UndoneAs::Removed)),
-                count(|done| matches!(done, UndoneAs::Merged)),
-                count(|done| matches!(done, UndoneAs::Refused(_))),
-            );
-            self.note(&session, change, redo_of, summary).await?;
-        }
-        Ok(UndoReport { session, undone })
-    }
-
-    async fn note(
-        &self,
-        session: &SessionId,
-        change: String,
-        redo_of: Option<String>,
-        summary: String,
-    ) -> Result<(), AirError> {
-        let expected = records::session(&*self.journal, session).await?.revision();
-        let event = Event::Session(SessionEvent::Undone { change, redo_of, summary });
-        let record = Record { at: SystemClock.now(), event };
-        let stream = Stream::Session(session.clone());
-        self.journal.append(&stream, expected, &[record], Durability::Power).await?;
-        Ok(())
+    /// Whether a session beside a host is about a directory, something below it, or what it is in.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be read.
+    pub async fn is_about(&self, session: &SessionId, directory: &Path) -> Result<bool, AirError> {
+        let records = self.journal.read(&Stream::Session(session.clone())).await?;
+        Ok(records.first().is_some_and(|first| is_about(&first.event, directory)))
     }
 
     /// Steps whose incident was recovered from: there is nothing to take back.
@@ -154,7 +118,7 @@ impl Air {
     }
 
     /// The session that is meant, and the step.
-    async fn aim(&self, what: &Undo) -> Result<(SessionId, Option<u32>), AirError> {
+    pub(crate) async fn aim(&self, what: &Undo) -> Result<(SessionId, Option<u32>), AirError> {
         if let Some(incident) = &what.incident {
             let record = records::incident(&*self.journal, incident).await?;
             let detection = record.incident.detection();
@@ -166,52 +130,173 @@ impl Air {
             }
             return Ok((session.clone(), what.step));
         }
-        let mut last = None;
-        for stream in self.journal.streams().await? {
-            let Stream::Session(id) = stream else { continue };
-            let records = self.journal.read(&Stream::Session(id.clone())).await?;
-            let Some(first) = records.first() else { continue };
-            // One that was refused before it changed anything is not what is meant.
-            let layered = self.sandbox(&id).session_dir.join("shown").exists();
-            let has_changed = records.iter().any(|record| match &record.event {
-                Event::Session(SessionEvent::Published { publication }) => publication.changed > 0,
-                Event::Session(SessionEvent::StepStarted { .. }) => !layered,
-                _ => false,
-            });
-            let key = (has_changed, first.at);
-            if last.as_ref().is_none_or(|(known, _)| *known <= key) {
-                last = Some((key, id));
-            }
-        }
         let none = || {
             let why = "no session has worked in this workspace; `--workspace` names another";
             AirError::NothingToUndo(why.to_owned())
         };
-        Ok((last.ok_or_else(none)?.1, what.step))
+        Ok((self.last_session(None).await?.ok_or_else(none)?.id, what.step))
     }
 }
 
-/// Before and after each step, or the one that is wanted.
-fn spans(
-    events: &[SessionEvent],
-    wanted: Option<u32>,
-    restored: &[u32],
-) -> Vec<(CheckpointId, Option<CheckpointId>)> {
-    let steps: Vec<(u32, &CheckpointId)> = events
-        .iter()
-        .filter_map(|event| match event {
-            SessionEvent::StepStarted { index, checkpoint, .. } => Some((*index, checkpoint)),
-            _ => None,
-        })
-        .collect();
+/// A session that may be meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Last {
+    /// Its id.
+    pub id: SessionId,
+    /// Whether it has changed anything, or may have.
+    pub has_changed: bool,
+    /// When it began.
+    pub began: Timestamp,
+}
+
+impl Last {
+    /// The greater one is meant.
+    pub fn key(&self) -> (bool, Timestamp) {
+        (self.has_changed, self.began)
+    }
+}
+
+/// Whether a session beside a host is about a directory, something below it, or what it is in.
+fn is_about(opened: &Event, directory: &Path) -> bool {
+    let Event::Session(SessionEvent::Opened { beside: Some(beside), .. }) = opened else {
+        return false;
+    };
+    let tree = Path::new(&beside.tree);
+    tree.starts_with(directory) || directory.starts_with(tree)
+}
+
+/// One undo, of one session.
+pub(crate) struct Undoing<'a> {
+    pub(crate) air: &'a Air,
+    pub(crate) session: SessionId,
+    pub(crate) workspace: LocalWorkspace,
+    /// The session, where it goes on: it journals by itself.
+    pub(crate) hosted: Option<&'a mut Hosted>,
+}
+
+impl Undoing<'_> {
+    pub(crate) async fn run(
+        mut self,
+        what: &Undo,
+        step: Option<u32>,
+    ) -> Result<UndoReport, AirError> {
+        if let Some(left) = self.workspace.unsettled().map_err(RuntimeError::from)? {
+            self.finished(&left).await?;
+            self.workspace.settle();
+            // It is done by now; done again, it would be taken back.
+            if what.redo && left.redo_of.is_some() && !what.dry_run {
+                return Ok(UndoReport { session: self.session, undone: left.undone });
+            }
+        }
+        let session = &self.session;
+        let events = records::session_events(&*self.air.journal, session).await?;
+        let (undone, redo_of) = if what.redo {
+            let last = events.iter().rev().find_map(|event| match event {
+                SessionEvent::Undone { change, .. } => Some(change.clone()),
+                _ => None,
+            });
+            let none =
+                || AirError::NothingToUndo(format!("nothing of session {session} was undone"));
+            let last = last.ok_or_else(none)?;
+            (self.workspace.undo_again(last.clone(), what.dry_run).await, Some(last))
+        } else {
+            let restored = self.air.restored(&events).await?;
+            let spans = spans(&events, step, &restored);
+            if spans.is_empty() {
+                let which = step.map_or_else(String::new, |step| format!(" {step}"));
+                let why =
+                    format!("session {session} has no step{which} that could have changed files");
+                return Err(AirError::NothingToUndo(why));
+            }
+            let (only, dry_run) = (what.files.clone(), what.dry_run);
+            (self.workspace.undo(UndoRequest { spans, only, dry_run }).await, None)
+        };
+        let undone = undone.map_err(RuntimeError::from)?;
+        self.done(&undone, redo_of).await?;
+        self.workspace.settle();
+        Ok(UndoReport { session: self.session, undone })
+    }
+
+    /// Journals an undo whose process ended before it did.
+    async fn finished(&mut self, left: &Unsettled) -> Result<(), AirError> {
+        let Some(id) = &left.undone.id else { return Ok(()) };
+        let events = records::session_events(&*self.air.journal, &self.session).await?;
+        let is_it = |event: &SessionEvent| matches!(event, SessionEvent::Undone { change, .. } if change == id);
+        if !events.iter().any(is_it) {
+            let summary = "finished what an ended process had begun".to_owned();
+            self.note(id.clone(), left.redo_of.clone(), summary).await?;
+        }
+        Ok(())
+    }
+
+    async fn done(&mut self, undone: &Undone, redo_of: Option<String>) -> Result<(), AirError> {
+        let Some(change) = undone.id.clone() else { return Ok(()) };
+        let count = |which: fn(&UndoneAs) -> bool| {
+            undone.paths.iter().filter(|(_, done)| which(done)).count()
+        };
+        let summary = format!(
+            "{} restored, {} removed, {} merged, {} refused",
+            count(|done| matches!(done, UndoneAs::Restored)),
+            count(|done| matches!(done, UndoneAs::Removed)),
+            count(|done| matches!(done, UndoneAs::Merged)),
+            count(|done| matches!(done, UndoneAs::Refused(_))),
+        );
+        self.note(change, redo_of, summary).await
+    }
+
+    async fn note(
+        &mut self,
+        change: String,
+        redo_of: Option<String>,
+        summary: String,
+    ) -> Result<(), AirError> {
+        if let Some(hosted) = &mut self.hosted {
+            return Ok(hosted.undone(change, redo_of, summary).await?);
+        }
+        let journal = &self.air.journal;
+        let expected = records::session(&**journal, &self.session).await?.revision();
+        let event = Event::Session(SessionEvent::Undone { change, redo_of, summary });
+        let record = Record { at: SystemClock.now(), event };
+        let stream = Stream::Session(self.session.clone());
+        journal.append(&stream, expected, &[record], Durability::Power).await?;
+        Ok(())
+    }
+}
+
+/// Before and after each step, or the one that is wanted. Beside a host several may run at the same time:
+/// what each of them did is not told apart, so they are one span.
+fn spans(events: &[SessionEvent], wanted: Option<u32>, restored: &[u32]) -> Vec<Span> {
     let is_wanted = |index: u32| match wanted {
         Some(wanted) => wanted == index,
         None => !restored.contains(&index),
     };
-    let spans = steps.iter().enumerate().filter(|(_, (index, _))| is_wanted(*index));
-    let spans = spans.map(|(at, (_, before))| {
-        let after = steps.get(at + 1).map(|(_, after)| (*after).clone());
-        ((*before).clone(), after)
-    });
-    spans.collect()
+    let mut spans: Vec<Span> = Vec::new();
+    let mut open: BTreeMap<u32, &CheckpointId> = BTreeMap::new();
+    for event in events {
+        match event {
+            SessionEvent::StepStarted { index, checkpoint, .. } => {
+                if let Some(last) = spans.last_mut().filter(|last| last.next.is_none()) {
+                    last.next = Some(checkpoint.clone());
+                }
+                if !is_wanted(*index) {
+                    continue;
+                }
+                match spans.last_mut().filter(|_| !open.is_empty()) {
+                    Some(span) => (span.next, span.is_examined) = (None, false),
+                    None => spans.push(Span::between(checkpoint.clone(), None)),
+                }
+                open.insert(*index, checkpoint);
+            }
+            SessionEvent::StepReviewed { index, .. }
+            | SessionEvent::ResponseStarted { index, .. } => {
+                let Some(checkpoint) = open.remove(index) else { continue };
+                if let Some(span) = spans.last_mut() {
+                    span.last = checkpoint.clone();
+                    span.is_examined = open.is_empty();
+                }
+            }
+            _ => {}
+        }
+    }
+    spans
 }

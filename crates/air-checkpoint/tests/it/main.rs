@@ -19,6 +19,7 @@ mod apply_sqlite;
 mod apply_world;
 mod bounds;
 mod clock;
+mod shared;
 mod store;
 mod timeline;
 mod watch;

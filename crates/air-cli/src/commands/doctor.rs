@@ -4,16 +4,23 @@ use std::sync::Arc;
 
 use air_core::{id::SessionId, port::Tier};
 use air_llm::Score;
+use air_server::StatusView;
 use air_workspace::{Overlay, SandboxConfig};
 use futures::executor::block_on;
 use serde::Serialize;
 
 use crate::{
     args::Format,
+    commands::install::list,
     context::Context,
+    daemon::Daemon,
     error::CliError,
     exit::Exit,
     guard::{self, Target},
+    hosts::{
+        Host,
+        report::{Report, reports},
+    },
     judge_score,
     model::{self, ModelArgs},
     tell::plain,
@@ -22,6 +29,9 @@ use crate::{
 /// Report what this machine can and cannot do
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
+    /// Only this coding agent
+    #[arg(value_enum, value_name = "HOST")]
+    pub host: Option<Host>,
     /// The workspace to look at [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<std::path::PathBuf>,
@@ -40,9 +50,21 @@ struct Document {
     journal: String,
     /// Guardrails that cannot be used.
     faults: Vec<String>,
+    daemon: Attending,
+    /// Coding agents, and whether they would run AIR's hooks.
+    hosts: Vec<Report>,
     /// How often the judge was right, where one was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     judge: Option<Score>,
+}
+
+/// The daemon beside coding agents.
+#[derive(Serialize)]
+struct Attending {
+    /// How it is, where it runs.
+    status: Option<StatusView>,
+    /// What is wrong with it, and what to do about it.
+    fault: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -122,13 +144,50 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     let contained = usable && tiers.iter().any(|tier| tier.available && tier.tier != "T1");
     let judge = judged(args, context)?;
     let trusted = judge.as_ref().is_none_or(|score| score.wrong == 0 && score.undetermined == 0);
-    let document = Document { version: 1, tiers, layers, tools, state, journal, faults, judge };
+    // That they do run them, only a sign of life proves; this is what can be told without one.
+    let mut hosts = reports(context, &settings.workspace, true)?;
+    hosts.retain(|report| args.host.is_none_or(|host| report.host == host));
+    let is_needed = hosts.iter().any(|host| !host.installed.is_empty());
+    let daemon = attending(context, is_needed)?;
+    for host in &mut hosts {
+        let heard = daemon.status.as_ref().and_then(|it| it.hosts.get(host.host.name()));
+        host.heard = heard.cloned();
+        if args.host.is_some() && host.installed.is_empty() {
+            let name = host.host.name();
+            host.faults.push(format!("AIR is not installed: `airctl install {name}`"));
+        }
+    }
+    let document =
+        Document { version: 1, tiers, layers, tools, state, journal, faults, daemon, hosts, judge };
     match context.format {
         Format::Json => context.json(&document)?,
         Format::Human => write(&document, context)?,
     }
     let sound = sound && document.faults.is_empty();
-    Ok(if contained && sound && trusted { Exit::Fine } else { Exit::Findings })
+    let seen = document.hosts.iter().all(|host| {
+        let live = host.canary.as_ref().is_none_or(|canary| canary.fault.is_none());
+        live && host.faults.is_empty()
+    });
+    let seen = seen && document.daemon.fault.is_none();
+    if args.host.is_some() {
+        return Ok(if seen { Exit::Fine } else { Exit::Findings });
+    }
+    Ok(if contained && sound && trusted && seen { Exit::Fine } else { Exit::Findings })
+}
+
+/// Looks after the hooks were tried: they start a daemon where there is none.
+fn attending(context: &Context<'_>, is_needed: bool) -> Result<Attending, CliError> {
+    let daemon = Daemon::of(context)?;
+    if !daemon.runs() {
+        let why = "it does not run, and hooks do not start it: `airctl daemon run` says why";
+        return Ok(Attending { status: None, fault: is_needed.then(|| why.to_owned()) });
+    }
+    let status: StatusView = daemon.get("/v1/status")?;
+    let own = env!("CARGO_PKG_VERSION");
+    let fault = (status.version != own).then(|| {
+        format!("it is of version {}, and this of {own}: `airctl daemon restart`", status.version)
+    });
+    Ok(Attending { status: Some(status), fault })
 }
 
 /// Asks the judge that was named known questions, and keeps how often it was right. It is not asked
@@ -205,6 +264,19 @@ fn write(document: &Document, context: &mut Context<'_>) -> Result<(), CliError>
     for fault in &document.faults {
         writeln!(out, "broken   {fault}")?;
     }
+    match (&document.daemon.status, &document.daemon.fault) {
+        (Some(status), None) => {
+            writeln!(out, "daemon   process {}, since {} s", status.pid, status.up_ms / 1000)?;
+        }
+        (_, Some(fault)) => writeln!(out, "daemon   {fault}")?,
+        (None, None) => writeln!(out, "daemon   not needed: no coding agent has AIR's hooks")?,
+    }
+    for host in document.hosts.iter().filter(|host| {
+        host.program.is_some() || !host.installed.is_empty() || !host.faults.is_empty()
+    }) {
+        list::show(host, context)?;
+    }
+    let out = &mut context.streams.out;
     if let Some(score) = &document.judge {
         writeln!(out, "judge    {}: {}", plain(&score.model), judge_score::told(score))?;
         for pair in &score.pairs {
@@ -224,8 +296,9 @@ fn write(document: &Document, context: &mut Context<'_>) -> Result<(), CliError>
     }
     writeln!(
         out,
-        "control  cooperative: whoever runs as this user can change AIR's own files; in T2 and T3 \
-         the agent cannot see them"
+        "control  cooperative: whoever runs as this user can read and change AIR's own files, also an \
+         agent in its own host; in T2 and T3 it cannot see them, and as another user it cannot \
+         change them"
     )?;
     Ok(())
 }

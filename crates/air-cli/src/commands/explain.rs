@@ -18,7 +18,8 @@ use crate::{
     context::Context,
     error::CliError,
     exit::Exit,
-    guard::{self, Target},
+    guard::Target,
+    stores::Stores,
     tell::{classification_name, plain, state_name},
     time,
 };
@@ -45,6 +46,9 @@ struct Story {
     id: String,
     state: String,
     session: String,
+    /// The host beside which it goes on, where AIR does not run the tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
     tier: String,
     step: u32,
     tool: String,
@@ -99,18 +103,13 @@ struct Learned {
 /// If there is no such incident or the store cannot be read.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     let target = Target { workspace: args.workspace.clone(), ..Target::default() };
-    let air = guard::open_read_only(context, &target)?;
-    let records = match &air {
-        Some(air) => block_on(air::records::incidents(air.journal()))?,
-        None => Vec::new(),
-    };
-    let record =
-        guard::by_prefix(records, |record| record.incident.id().as_str(), &args.id, "incident")?;
-    let Some(air) = air else { return Ok(Exit::Fine) };
+    let stores = Stores::read(context, &target)?;
+    let found = stores.incident(&args.id)?;
+    let (air, record) = (stores.of(&found)?, &found.item);
     if let Some(name) = &args.show {
-        return show(&air, &record, name, context);
+        return show(air, record, name, context);
     }
-    let story = tell(&air, &record)?;
+    let story = tell(air, record)?;
     match context.format {
         Format::Json => context.json(&story)?,
         Format::Human => write(&story, context)?,
@@ -159,6 +158,10 @@ fn tell(air: &Air, record: &IncidentRecord) -> Result<Story, CliError> {
         id: record.incident.id().to_string(),
         state: state_name(record.incident.state()),
         session: detection.session.to_string(),
+        host: events.iter().find_map(|event| match event {
+            SessionEvent::Opened { beside, .. } => beside.as_ref().map(|it| it.host.clone()),
+            _ => None,
+        }),
         tier: detection.tier.to_string(),
         step: detection.index,
         tool: detection.tool.clone(),
@@ -353,8 +356,14 @@ fn write(story: &Story, context: &mut Context<'_>) -> Result<(), CliError> {
     writeln!(out, "\n{bold}what{bold:#}")?;
     writeln!(
         out,
-        "  step {} of session {}, in tier {}: `{}` was called with",
-        story.step, story.session, story.tier, story.tool
+        "  step {} of session {}, {}: `{}` was called with",
+        story.step,
+        story.session,
+        match &story.host {
+            Some(host) => format!("beside {}", plain(host)),
+            None => format!("in tier {}", story.tier),
+        },
+        story.tool
     )?;
     match &story.call {
         Some(serde_json::Value::Object(fields)) => {

@@ -14,9 +14,11 @@ use serde::Serialize;
 use crate::{
     args::Format,
     context::Context,
+    daemon::Daemon,
     error::CliError,
     exit::Exit,
     guard::{self, Target},
+    stores::{self, In, Stores, Whose},
     tell::plain,
     time,
 };
@@ -120,7 +122,21 @@ pub enum Action {
 #[derive(Serialize)]
 struct Document<'d> {
     version: u32,
-    guardrails: &'d [Guardrail],
+    guardrails: Vec<Listed<'d>>,
+}
+
+#[derive(Serialize)]
+struct Listed<'d> {
+    #[serde(flatten)]
+    guardrail: &'d Guardrail,
+    store: Whose,
+}
+
+impl<'d> Document<'d> {
+    fn of(whose: Whose, guardrails: impl IntoIterator<Item = &'d Guardrail>) -> Self {
+        let listed = |guardrail| Listed { guardrail, store: whose };
+        Self { version: 1, guardrails: guardrails.into_iter().map(listed).collect() }
+    }
 }
 
 /// Shows, decides or exports.
@@ -130,38 +146,43 @@ struct Document<'d> {
 /// If there is no such guardrail, it does not admit what was asked, or the store fails.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     let target = Target { workspace: args.workspace.clone(), ..Target::default() };
-    let Some(air) = guard::open_read_only(context, &target)? else {
-        if matches!(args.action, None | Some(Action::List | Action::Export { .. })) {
-            return list(&[], context);
-        }
-        return Err(CliError::Usage {
-            what: "no guardrails have been learned in this workspace".to_owned(),
-            hint: "`--workspace` names another workspace".to_owned(),
-        });
+    let stores = Stores::read(context, &target)?;
+    let current = stores.each(|air| block_on(air.journal().current()))?;
+    let current = || {
+        let all = current.iter();
+        all.map(|one| In { store: one.store, whose: one.whose, item: one.item.clone() })
     };
-    let current = block_on(air.journal().current())?;
     let pick = |id: &str| {
-        guard::by_prefix(current.clone(), |guardrail| guardrail.id.as_str(), id, "guardrail")
+        guard::by_prefix(current().collect(), |found| found.item.id.as_str(), id, "guardrail")
     };
     match &args.action {
         None | Some(Action::List) => {
-            guard::tell_faults(&air, context)?;
-            list(&current, context)
+            for store in &stores.all {
+                guard::tell_faults(&store.air, context)?;
+            }
+            list(&current().collect::<Vec<_>>(), context)
         }
-        Some(Action::Show(One { id })) => texts(&[pick(id)?], context),
+        Some(Action::Show(One { id })) => {
+            let found = pick(id)?;
+            texts(found.whose, &[found.item], context)
+        }
         Some(Action::History(One { id })) => {
-            texts(&block_on(air.journal().history(&pick(id)?.id))?, context)
+            let found = pick(id)?;
+            let history = block_on(stores.of(&found)?.journal().history(&found.item.id))?;
+            texts(found.whose, &history, context)
         }
         Some(Action::Diff { one, older, newer }) => {
-            let (older, newer) = two(&air, &pick(&one.id)?, *older, *newer)?;
-            diff(&older, &newer, context)
+            let found = pick(&one.id)?;
+            let (older, newer) = two(stores.of(&found)?, &found.item, *older, *newer)?;
+            diff(found.whose, &older, &newer, context)
         }
         Some(Action::Export { ids, to }) => {
             let chosen = if ids.is_empty() {
                 let in_use = |held: &&Guardrail| held.mode != air_core::guardrail::Mode::Retired;
-                current.iter().filter(in_use).cloned().collect()
+                current().map(|found| found.item).filter(|held| in_use(&held)).collect()
             } else {
-                ids.iter().map(|id| pick(id)).collect::<Result<Vec<_>, _>>()?
+                let chosen = ids.iter().map(|id| Ok::<_, CliError>(pick(id)?.item));
+                chosen.collect::<Result<Vec<_>, _>>()?
             };
             export::run(*to, &chosen, context)
         }
@@ -174,10 +195,20 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
                 Action::Replace { one, .. } => &one.id,
                 _ => return Ok(Exit::Fine),
             };
-            let held = pick(id)?;
-            drop(air);
-            let air = guard::open_without_rules(context, &target)?;
-            change::run(&air, action, &held, context)
+            stores::person(context)?;
+            let In { whose, item: held, .. } = pick(id)?;
+            drop(stores);
+            let air = match whose {
+                Whose::Workspace => guard::open_without_rules(context, &target)?,
+                Whose::Hosts => stores::open_hosts(context)?,
+            };
+            let done = change::run(&air, whose, action, &held, context)?;
+            let daemon = Daemon::of(context)?;
+            if whose == Whose::Hosts && daemon.runs() {
+                // It decides by what it has read.
+                let _: bool = daemon.post("/v1/reload", &serde_json::json!({}))?;
+            }
+            Ok(done)
         }
     }
 }
@@ -211,9 +242,14 @@ pub(super) fn version(
     })
 }
 
-fn diff(older: &Guardrail, newer: &Guardrail, context: &mut Context<'_>) -> Result<Exit, CliError> {
+fn diff(
+    whose: Whose,
+    older: &Guardrail,
+    newer: &Guardrail,
+    context: &mut Context<'_>,
+) -> Result<Exit, CliError> {
     if context.format == Format::Json {
-        context.json(&Document { version: 1, guardrails: &[older.clone(), newer.clone()] })?;
+        context.json(&Document::of(whose, [older, newer]))?;
         return Ok(Exit::Fine);
     }
     let mut options = diffy::DiffOptions::new();
@@ -227,26 +263,31 @@ fn diff(older: &Guardrail, newer: &Guardrail, context: &mut Context<'_>) -> Resu
     Ok(Exit::Fine)
 }
 
-fn list(current: &[Guardrail], context: &mut Context<'_>) -> Result<Exit, CliError> {
+fn list(current: &[In<Guardrail>], context: &mut Context<'_>) -> Result<Exit, CliError> {
     if context.format == Format::Json {
-        context.json(&Document { version: 1, guardrails: current })?;
+        let listed =
+            current.iter().map(|In { whose, item, .. }| Listed { guardrail: item, store: *whose });
+        let guardrails = listed.collect();
+        context.json(&Document { version: 1, guardrails })?;
         return Ok(Exit::Fine);
     }
     if current.is_empty() {
         writeln!(context.streams.err, "no guardrails have been learned in this workspace")?;
     }
-    for guardrail in current {
+    for In { whose, item: guardrail, .. } in current {
         let Guardrail { id, version, mode, created_at, .. } = guardrail;
         let (at, mode, from) = (time::local(created_at.0), mode.name(), from(guardrail));
         let name = plain(guardrail.text.lines().next().unwrap_or_default());
-        writeln!(context.streams.out, "{id}  v{version}  {mode:<7}  {at}  {from}  {name}")?;
+        let beside =
+            if *whose == Whose::Hosts { "  (for all agents in their own hosts)" } else { "" };
+        writeln!(context.streams.out, "{id}  v{version}  {mode:<7}  {at}  {from}  {name}{beside}")?;
     }
     Ok(Exit::Fine)
 }
 
-fn texts(shown: &[Guardrail], context: &mut Context<'_>) -> Result<Exit, CliError> {
+fn texts(whose: Whose, shown: &[Guardrail], context: &mut Context<'_>) -> Result<Exit, CliError> {
     if context.format == Format::Json {
-        context.json(&Document { version: 1, guardrails: shown })?;
+        context.json(&Document::of(whose, shown))?;
         return Ok(Exit::Fine);
     }
     for guardrail in shown {

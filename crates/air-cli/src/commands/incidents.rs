@@ -1,6 +1,6 @@
 //! `airctl incidents`: what has happened in this workspace.
 
-use futures::executor::block_on;
+use air::records::IncidentRecord;
 use serde::Serialize;
 
 use crate::{
@@ -8,7 +8,8 @@ use crate::{
     context::Context,
     error::CliError,
     exit::Exit,
-    guard::{self, Target},
+    guard::Target,
+    stores::{In, Stores, Whose},
     tell::state_name,
     time,
 };
@@ -37,6 +38,7 @@ struct Item {
     tool: String,
     session: String,
     guardrail: Option<String>,
+    store: Whose,
 }
 
 /// Lists them, oldest first.
@@ -46,13 +48,21 @@ struct Item {
 /// If the store cannot be read.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     let target = Target { workspace: args.workspace.clone(), ..Target::default() };
-    let records = match guard::open_read_only(context, &target)? {
-        Some(air) => block_on(air::records::incidents(air.journal()))?,
-        None => Vec::new(),
-    };
-    let items: Vec<Item> = records
+    let stores = Stores::read(context, &target)?;
+    let mut here = Vec::new();
+    for found in stores.incidents()? {
+        let session = found.item.incident.detection().session.clone();
+        let session = In { store: found.store, whose: found.whose, item: session };
+        if stores.is_here(&session)? {
+            here.push(found);
+        }
+    }
+    let began = |found: &In<IncidentRecord>| found.item.events.first().map(|(at, _)| *at);
+    here.sort_by_key(began);
+    let items: Vec<Item> = here
         .iter()
-        .map(|record| {
+        .map(|found| {
+            let record = &found.item;
             let detection = record.incident.detection();
             let lead = detection.findings.first();
             Item {
@@ -64,6 +74,7 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
                 tool: detection.tool.clone(),
                 session: detection.session.to_string(),
                 guardrail: record.incident.adopted().map(|adopted| adopted.id.to_string()),
+                store: found.whose,
             }
         })
         .collect();

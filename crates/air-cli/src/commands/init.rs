@@ -12,6 +12,8 @@ pub const STARTER_RULES: &str = include_str!("../../../../rules/starter.air");
 pub const STARTER_SCRIPT: &str = include_str!("../../../../examples/scripts/leave-process.toml");
 /// One rule for each kind of harm of a code agent.
 pub const CODE_RULES: &str = include_str!("../../../../rules/code.air");
+/// The incidents that users of coding agents report.
+pub const CODING_RULES: &str = include_str!("../../../../rules/coding.air");
 /// One rule for each class of attacks.
 pub const ATTACK_RULES: &str = include_str!("../../../../rules/attacks.air");
 const SETTINGS: &str = include_str!("../../assets/air.toml");
@@ -35,6 +37,8 @@ enum Pack {
     Attacks,
     /// One rule for each of 25 kinds of harm, for agents that stay in their working directory
     Code,
+    /// The incidents that users of coding agents report, for agents on somebody's own machine
+    Coding,
 }
 
 impl Pack {
@@ -45,7 +49,7 @@ impl Pack {
                 ("scripts/leave-process.toml", STARTER_SCRIPT),
                 "airctl run --script scripts/leave-process.toml",
             ),
-            Self::Attacks | Self::Code => (
+            Self::Attacks | Self::Code | Self::Coding => (
                 ("scripts/copy-accounts.toml", ACCOUNTS),
                 "airctl run --script scripts/copy-accounts.toml",
             ),
@@ -57,6 +61,7 @@ impl Pack {
             Self::Starter => ("rules/starter.air", STARTER_RULES),
             Self::Attacks => ("rules/attacks.air", ATTACK_RULES),
             Self::Code => ("rules/code.air", CODE_RULES),
+            Self::Coding => ("rules/coding.air", CODING_RULES),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! `airctl resume`: what an ended process left open, and incidents that wait for a person.
 
-use air::Decision;
+mod beside;
+
 use air_core::{
     guardrail::Mode,
     incident::{Classification, Incident, Phase, State},
     port::GuardrailStore as _,
 };
+use air_server::Verdict;
 use futures::executor::block_on;
 use serde::Serialize;
 
@@ -16,6 +18,7 @@ use crate::{
     exit::Exit,
     guard::{self, Target},
     model::{Able, ModelArgs},
+    stores::{self, Stores, Whose},
     tell::{plain, state_name},
 };
 
@@ -87,6 +90,7 @@ struct Item {
 ///
 /// If it could not be done.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    stores::person(context)?;
     let models = Able::connect(&args.models, context)?;
     let target = Target {
         workspace: args.workspace.clone(),
@@ -95,25 +99,42 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         minds: models.minds(),
         ..Target::default()
     };
-    let air = guard::open_to_resume(context, &target)?;
     if let Some(session) = &args.release {
-        block_on(air.release(&session.as_str().into()))?;
-        writeln!(context.streams.err, "session {session} is released, and over")?;
+        let found = Stores::read(context, &target)?.session(session)?;
+        let (session, then) = (
+            &found.item,
+            if found.whose == Whose::Hosts {
+                beside::release(&found.item, context)?;
+                "goes on"
+            } else {
+                block_on(guard::open_to_resume(context, &target)?.release(&found.item))?;
+                "is over"
+            },
+        );
+        writeln!(context.streams.err, "session {session} is released, and {then}")?;
         return Ok(Exit::Fine);
     }
     let items = match &args.id {
         Some(id) => {
-            let all = block_on(air::records::incidents(air.journal()))?;
-            let record =
-                guard::by_prefix(all, |record| record.incident.id().as_str(), id, "incident")?;
-            let decision = decision(args, &record.incident)?;
-            let incident = block_on(air.decide(record.incident.id(), decision))?;
+            let stores = Stores::read(context, &target)?;
+            let found = stores.incident(id)?;
+            let verdict = verdict(args, &found.item.incident)?;
+            let id = found.item.incident.id().clone();
+            drop(stores);
+            if found.whose == Whose::Hosts {
+                beside::decide(&found.item.incident, verdict, context)?;
+            } else {
+                block_on(guard::open_to_resume(context, &target)?.decide(&id, verdict.into()))?;
+            }
+            let stores = Stores::read(context, &target)?;
+            let air = stores.of(&found)?;
+            let incident = block_on(air::records::incident(air.journal(), &id))?.incident;
             if args.dismiss.is_some() {
-                tell_learned(&air, &incident, context)?;
+                tell_learned(air, &incident, context)?;
             }
             vec![item(incident.detection().session.as_str(), &[], Some(&incident), &[])]
         }
-        None => block_on(air.resume())?
+        None => block_on(guard::open_to_resume(context, &target)?.resume())?
             .iter()
             .map(|attention| {
                 let item = item(
@@ -184,12 +205,12 @@ fn item(
     }
 }
 
-fn decision(args: &Args, incident: &Incident) -> Result<Decision, CliError> {
+fn verdict(args: &Args, incident: &Incident) -> Result<Verdict, CliError> {
     if let Some(why) = &args.give_up {
-        return Ok(Decision::GiveUp(air_core::redact::redact(why)));
+        return Ok(Verdict::GiveUp(air_core::redact::redact(why)));
     }
     if let Some(dismissal) = args.dismiss {
-        return Ok(Decision::Dismiss(match dismissal {
+        return Ok(Verdict::Dismiss(match dismissal {
             Dismissal::FalsePositive => Classification::FalsePositive,
             Dismissal::Benign => Classification::BenignPositive,
         }));
@@ -198,7 +219,7 @@ fn decision(args: &Args, incident: &Incident) -> Result<Decision, CliError> {
         State::Escalated(failed) => failed.first().copied(),
         _ => None,
     };
-    first.map(Decision::Retry).ok_or_else(|| CliError::Usage {
+    first.map(Verdict::Retry).ok_or_else(|| CliError::Usage {
         what: format!("incident {} is {}", incident.id(), state_name(incident.state())),
         hint:
             "only an escalated incident waits for a person; without an id, `airctl resume` takes \

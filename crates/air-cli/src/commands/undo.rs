@@ -1,15 +1,19 @@
 //! `airctl undo`: takes back what a session did to the files.
 
-use air::{Undo, UndoneAs};
+use air::Undo;
+use air_core::id::{IncidentId, SessionId};
+use air_server::{PathView, UndoView, UndoWish};
 use futures::executor::block_on;
 use serde::Serialize;
 
 use crate::{
     args::Format,
     context::Context,
+    daemon::{Daemon, plain_id},
     error::CliError,
     exit::Exit,
     guard::{self, Target},
+    stores::{self, In, Stores, Whose},
     tell::plain,
 };
 
@@ -45,19 +49,9 @@ pub struct Args {
 #[derive(Serialize)]
 struct Document {
     version: u32,
-    session: String,
     dry_run: bool,
-    change: Option<String>,
-    paths: Vec<Item>,
-    diff: String,
-    late: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Item {
-    path: String,
-    result: &'static str,
-    why: Option<String>,
+    #[serde(flatten)]
+    undone: UndoView,
 }
 
 /// Undoes. A path that was refused is a finding.
@@ -66,68 +60,93 @@ struct Item {
 ///
 /// If there is nothing to undo, or it could not be done.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
+    if !args.dry_run {
+        stores::person(context)?;
+    }
     let target = Target { workspace: args.workspace.clone(), ..Target::default() };
-    let air = guard::open_without_rules(context, &target)?;
-    let incident = match &args.incident {
-        Some(id) => {
-            let all = block_on(air::records::incidents(air.journal()))?;
-            let record =
-                guard::by_prefix(all, |record| record.incident.id().as_str(), id, "incident")?;
-            Some(record.incident.id().clone())
+    let read = Stores::read(context, &target)?;
+    let (session, incident) = match (&args.session, &args.incident) {
+        (_, Some(id)) => {
+            let In { store, whose, item } = read.incident(id)?;
+            let session = item.incident.detection().session.clone();
+            (In { store, whose, item: session }, Some(item.incident.id().clone()))
         }
-        None => None,
+        (Some(id), None) => (read.session(id)?, None),
+        (None, None) => (read.last()?, None),
     };
-    let what = Undo {
-        session: args.session.as_deref().map(Into::into),
-        step: args.step,
-        incident,
-        files: args.files.clone(),
-        dry_run: args.dry_run,
-        redo: args.redo,
+    drop(read);
+    let undone = match session.whose {
+        Whose::Hosts => beside(args, &session.item, incident.as_ref(), context)?,
+        Whose::Workspace => {
+            let air = guard::open_without_rules(context, &target)?;
+            let what = Undo {
+                session: Some(session.item),
+                step: args.step,
+                incident,
+                files: args.files.clone(),
+                dry_run: args.dry_run,
+                redo: args.redo,
+            };
+            block_on(air.undo(&what))?.into()
+        }
     };
-    let report = block_on(air.undo(&what))?;
-    let undone = report.undone;
-    let items: Vec<Item> = undone.paths.into_iter().map(item).collect();
-    let refused = items.iter().any(|item| item.result == "refused");
-    let document = Document {
-        version: 1,
-        session: report.session.to_string(),
-        dry_run: args.dry_run,
-        change: undone.id,
-        paths: items,
-        diff: undone.diff,
-        late: undone.late,
-    };
+    let document = Document { version: 1, dry_run: args.dry_run, undone };
     match context.format {
         Format::Json => context.json(&document)?,
         Format::Human => write(&document, args.redo, context)?,
     }
-    Ok(if refused || !document.late.is_empty() { Exit::Findings } else { Exit::Fine })
+    let UndoView { paths, late, .. } = &document.undone;
+    let refused = paths.iter().any(|item| item.result == "refused");
+    Ok(if refused || !late.is_empty() { Exit::Findings } else { Exit::Fine })
 }
 
-fn item((path, done): (String, UndoneAs)) -> Item {
-    let (result, why) = match done {
-        UndoneAs::Restored => ("restored", None),
-        UndoneAs::Removed => ("removed", None),
-        UndoneAs::Unchanged => ("unchanged", None),
-        UndoneAs::Merged => ("merged", None),
-        UndoneAs::Refused(why) => ("refused", Some(why)),
+/// Of a session beside a host: by the daemon, which has it, or by this process where there is none.
+fn beside(
+    args: &Args,
+    session: &SessionId,
+    incident: Option<&IncidentId>,
+    context: &Context<'_>,
+) -> Result<UndoView, CliError> {
+    let wish = UndoWish {
+        step: args.step,
+        incident: incident.map(ToString::to_string),
+        // The daemon is elsewhere.
+        files: args.files.iter().map(|file| absolute(file, context)).collect(),
+        dry_run: args.dry_run,
+        redo: args.redo,
     };
-    Item { path, result, why }
+    let daemon = Daemon::of(context)?;
+    if daemon.runs() {
+        let body = serde_json::to_value(&wish).map_err(std::io::Error::from)?;
+        return daemon.have_done(&format!("/v1/undo/{}", plain_id(session.as_str())?), &body);
+    }
+    let attended = stores::attend(context)?;
+    let mut joined = stores::join(&attended, session)?;
+    Ok(block_on(air_server::undo(&attended, &mut joined, wish, false))?)
+}
+
+/// A path as the session would name it: as it is where it is no file here.
+fn absolute(file: &str, context: &Context<'_>) -> String {
+    let path = context.cwd.join(file);
+    // What is to come back may be gone, and its directory may not.
+    let whole = path.parent().and_then(|parent| parent.canonicalize().ok());
+    let whole = whole.zip(path.file_name()).map(|(parent, name)| parent.join(name));
+    whole.unwrap_or(path).display().to_string()
 }
 
 fn write(document: &Document, redo: bool, context: &mut Context<'_>) -> Result<(), CliError> {
     let bold = context.style(anstyle::Style::new().bold());
     let out = &mut context.streams.out;
-    let told: Vec<&Item> =
-        document.paths.iter().filter(|item| item.result != "unchanged").collect();
+    let Document { dry_run, undone, .. } = document;
+    let told: Vec<&PathView> =
+        undone.paths.iter().filter(|item| item.result != "unchanged").collect();
     let verb = if redo { "take the last undo back in" } else { "undo" };
-    let heading = match (told.is_empty(), document.dry_run) {
+    let heading = match (told.is_empty(), *dry_run) {
         (true, _) => "nothing to do: the files are as they were",
         (false, true) => "would be done",
         (false, false) => "done",
     };
-    writeln!(out, "{bold}{verb} session {}: {heading}{bold:#}", document.session)?;
+    writeln!(out, "{bold}{verb} session {}: {heading}{bold:#}", undone.session)?;
     for item in told.iter().take(MOST) {
         let why = item.why.as_ref().map(|why| format!(": {}", plain(why))).unwrap_or_default();
         writeln!(out, "  {:<9} {}{why}", item.result, plain(&item.path))?;
@@ -135,16 +154,16 @@ fn write(document: &Document, redo: bool, context: &mut Context<'_>) -> Result<(
     if told.len() > MOST {
         writeln!(out, "  … and {} more", told.len() - MOST)?;
     }
-    for late in &document.late {
+    for late in &undone.late {
         writeln!(out, "  late      {}", plain(late))?;
     }
-    if !document.diff.is_empty() {
+    if !undone.diff.is_empty() {
         writeln!(out)?;
-        for line in document.diff.lines() {
+        for line in undone.diff.lines() {
             writeln!(out, "{}", plain(line))?;
         }
     }
-    if document.change.is_some() && !redo {
+    if undone.change.is_some() && !redo {
         writeln!(context.streams.err, "`airctl undo --redo` takes this back")?;
     }
     Ok(())

@@ -8,14 +8,18 @@
 
 mod bench;
 mod bench_model;
+mod beside;
 mod check;
+mod conformance;
 mod convert;
 mod corpus;
 mod crash;
+mod daemon;
 mod drafts;
 mod examples;
 mod fmt;
 mod guardrails;
+mod install;
 mod kill;
 mod model;
 mod other;

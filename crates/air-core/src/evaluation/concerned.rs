@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     fact::{Facts, Roots},
     guardrail::Mode,
+    names::Names,
     outcome::Verdict,
     rule::Rule,
     ruleset::Index,
@@ -32,7 +33,7 @@ pub(super) struct Concerned {
 
 impl Concerned {
     /// Allocates only where `tool` activates a rule.
-    pub(super) fn by(index: &Index, tool: &str) -> Self {
+    pub(super) fn by(index: &Index, tool: Names<'_>) -> Self {
         let mut concerned = Self::default();
         for number in index.buckets(tool) {
             let Some(bucket) = index.bucket(number) else { continue };

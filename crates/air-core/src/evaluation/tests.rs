@@ -87,6 +87,7 @@ fn rule(name: &str, severity: Severity, decision: Decision, kind: RuleKind) -> R
         name: name.into(),
         trigger: Trigger::new(["bash"]),
         severity,
+        shadow: false,
         tags: vec![],
         decision,
         check: "a file is lost.".into(),

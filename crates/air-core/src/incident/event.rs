@@ -302,7 +302,7 @@ pub enum Input {
         deadline: Timestamp,
     },
     /// The agent has responded, or its deadline is over.
-    AgentAnswered,
+    AgentAnswered(Result<String, String>),
     /// The next action is about to be done.
     Starting(ActionId),
     /// The running action came back.

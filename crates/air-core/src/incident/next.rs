@@ -67,11 +67,8 @@ impl Incident {
         }
     }
 
-    /// The action that this try has come to; none when all are done, or the agent did them.
+    /// The action that this try has come to; none when all are done.
     pub(super) fn current_action(&self) -> Option<&PlannedAction> {
-        if self.agent_done && self.running.is_none() {
-            return None;
-        }
         self.actions().nth(self.finished)
     }
 

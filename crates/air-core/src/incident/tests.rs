@@ -72,7 +72,8 @@ fn adopted() -> Adopted {
 fn inputs(incident: &Incident) -> Vec<Input> {
     vec![
         Input::OrderGiven { deadline: DEADLINE },
-        Input::AgentAnswered,
+        Input::AgentAnswered(Ok("it wants to end".into())),
+        Input::AgentAnswered(Err("it was cut off".into())),
         Input::Starting(action_id(&incident.id, incident.started + 1)),
         Input::Finished(Ok("done".into())),
         Input::Finished(Err("failed".into())),
@@ -156,7 +157,7 @@ fn happy(directive: Directive) -> Vec<Input> {
         Directive::Act { id, .. } => vec![Input::Starting(id), Input::Finished(Ok("done".into()))],
         Directive::Reconcile { .. } => vec![Input::Finished(Ok("done".into()))],
         Directive::Verify(_) => vec![Input::Verified(verdict(Outcome::Satisfied))],
-        Directive::AwaitAgent(_) => vec![Input::AgentAnswered],
+        Directive::AwaitAgent(_) => vec![Input::AgentAnswered(Ok("it wants to end".into()))],
         Directive::Eradicate => vec![Input::Adopted(adopted())],
         Directive::Settle => vec![Input::Settle],
         Directive::AwaitOperator => vec![Input::Dismiss(Classification::TruePositive)],
@@ -374,14 +375,30 @@ fn only_a_phase_that_failed_is_resumed() {
 }
 
 #[test]
-fn the_agent_may_respond_in_place_of_the_planned_actions() {
-    let mut incident = open(&[(Phase::Containment, Action::Kill)]);
-    feed(&mut incident, Input::OrderGiven { deadline: DEADLINE });
-    assert_eq!(incident.next(), Some(Directive::AwaitAgent(DEADLINE)));
-    feed(&mut incident, Input::AgentAnswered);
-    assert_eq!(incident.next(), Some(Directive::Verify(Phase::Containment)));
-    feed(&mut incident, Input::Verified(verdict(Outcome::Unsatisfied)));
-    assert!(matches!(incident.next(), Some(Directive::Act { .. })), "the next try is AIR's");
+fn an_agent_elsewhere_is_waited_for_in_each_try() {
+    let order = Action::Order { told: true, fallback: true };
+    let mut incident = open(&[(Phase::Containment, Action::Kill), (Phase::Recovery, order)]);
+    for _ in 0..2 {
+        let next = incident.next().unwrap();
+        for input in happy(next) {
+            feed(&mut incident, input);
+        }
+    }
+    assert_eq!(incident.state(), &State::Contained);
+    for tried in 0..MAX_TRIES {
+        assert_eq!(incident.tries(), tried);
+        let Some(Directive::Act { id, .. }) = incident.next() else { panic!("{incident:?}") };
+        feed(&mut incident, Input::Starting(id));
+        // After a crash here the order is given again.
+        assert!(matches!(incident.next(), Some(Directive::Reconcile { .. })));
+        feed(&mut incident, Input::OrderGiven { deadline: DEADLINE });
+        assert_eq!(incident.next(), Some(Directive::AwaitAgent(DEADLINE)));
+        assert_eq!(incident.phase(), Some(Phase::Recovery));
+        feed(&mut incident, Input::AgentAnswered(Ok("it wants to end".into())));
+        assert_eq!(incident.next(), Some(Directive::Verify(Phase::Recovery)));
+        feed(&mut incident, Input::Verified(verdict(Outcome::Unsatisfied)));
+    }
+    assert_eq!(incident.state(), &State::Unrecovered);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::{Action, Ending, Incident, IncidentEvent, Input, MAX_TRIES, Phase, State};
 use crate::{
+    id::ActionId,
     incident::Classification,
     outcome::{Outcome, Verdict},
 };
@@ -38,11 +39,17 @@ impl Incident {
     fn admit(&self, input: Input) -> Option<Vec<IncidentEvent>> {
         match &self.state {
             State::Detected | State::Contained => self.admit_response(input),
-            State::AwaitingAgent { .. } => match input {
-                Input::AgentAnswered => Some(vec![IncidentEvent::AgentAnswered]),
-                Input::PortFailed(why) => Some(vec![failed(Phase::Containment, why, None)]),
-                _ => None,
-            },
+            State::AwaitingAgent { .. } => {
+                let action = self.running.clone()?;
+                match input {
+                    Input::AgentAnswered(result) => Some(vec![
+                        IncidentEvent::AgentAnswered,
+                        IncidentEvent::ActionFinished { action, result },
+                    ]),
+                    Input::PortFailed(why) => Some(vec![failed(self.phase()?, why, None)]),
+                    input => Self::admit_acting(input, &action),
+                }
+            }
             State::Uncontained
             | State::Recovered
             | State::RecoveredNotApplicable
@@ -80,9 +87,7 @@ impl Incident {
         let phase = self.phase()?;
         let all_done = self.current_action().is_none();
         match (input, &self.running) {
-            (Input::OrderGiven { deadline }, None)
-                if self.state == State::Detected && self.finished == 0 && !self.agent_done =>
-            {
+            (Input::OrderGiven { deadline }, Some(_)) if self.is_ordered() => {
                 Some(vec![IncidentEvent::OrderGiven { deadline }])
             }
             (Input::Starting(action), None) if !all_done => {
@@ -96,25 +101,6 @@ impl Incident {
             (Input::Preserved(exhibits), Some(_)) => {
                 Some(vec![IncidentEvent::Preserved { exhibits }])
             }
-            (Input::Acting { tool, step, checkpoint }, Some(action)) => {
-                let action = action.clone();
-                Some(vec![IncidentEvent::AgentActing { action, tool, step, checkpoint }])
-            }
-            (Input::Acted { tool, step, refused, undone, undetermined }, Some(action)) => {
-                let action = action.clone();
-                Some(vec![IncidentEvent::AgentActed {
-                    action,
-                    tool,
-                    step,
-                    refused,
-                    undone,
-                    undetermined,
-                }])
-            }
-            (Input::Reported { summary, confidence }, Some(action)) => {
-                let action = action.clone();
-                Some(vec![IncidentEvent::AgentReported { action, summary, confidence }])
-            }
             (Input::Lost, Some(action)) => {
                 let why = format!("whether action {action} took effect is unknown");
                 Some(vec![failed(phase, why, None)])
@@ -127,8 +113,33 @@ impl Incident {
             (Input::Verified(verdict), None) if all_done => {
                 Some(vec![self.verified(phase, verdict)])
             }
+            (input, Some(action)) => Self::admit_acting(input, action),
             _ => None,
         }
+    }
+
+    /// What an agent does while it carries an order out.
+    fn admit_acting(input: Input, action: &ActionId) -> Option<Vec<IncidentEvent>> {
+        let action = action.clone();
+        let event = match input {
+            Input::Acting { tool, step, checkpoint } => {
+                IncidentEvent::AgentActing { action, tool, step, checkpoint }
+            }
+            Input::Acted { tool, step, refused, undone, undetermined } => {
+                IncidentEvent::AgentActed { action, tool, step, refused, undone, undetermined }
+            }
+            Input::Reported { summary, confidence } => {
+                IncidentEvent::AgentReported { action, summary, confidence }
+            }
+            _ => return None,
+        };
+        Some(vec![event])
+    }
+
+    /// Whether the running action is an order to the agent.
+    fn is_ordered(&self) -> bool {
+        let current = self.current_action().map(|planned| &planned.action);
+        matches!(current, Some(Action::Order { .. }))
     }
 
     fn verified(&self, phase: Phase, verdict: Verdict) -> IncidentEvent {
@@ -190,10 +201,7 @@ impl Incident {
             IncidentEvent::OrderGiven { deadline } => {
                 self.state = State::AwaitingAgent { deadline: *deadline };
             }
-            IncidentEvent::AgentAnswered => {
-                self.state = State::Detected;
-                self.agent_done = true;
-            }
+            IncidentEvent::AgentAnswered => self.state = self.place(),
             IncidentEvent::ActionStarted { action } => {
                 self.started += 1;
                 self.running = Some(action.clone());
@@ -244,7 +252,6 @@ impl Incident {
         self.finished = 0;
         self.running = None;
         self.spoiled = None;
-        self.agent_done = false;
     }
 
     /// The state that the endings so far add up to.
@@ -278,7 +285,7 @@ impl Input {
     pub fn name(&self) -> &'static str {
         match self {
             Self::OrderGiven { .. } => "order given",
-            Self::AgentAnswered => "agent answered",
+            Self::AgentAnswered(_) => "agent answered",
             Self::Starting(_) => "starting",
             Self::Finished(Ok(_)) => "finished",
             Self::Finished(Err(_)) => "finished with an error",

@@ -8,7 +8,7 @@ use std::{
 use aho_corasick::AhoCorasick;
 
 use super::{Entry, shelf::Bucket};
-use crate::rule::glob;
+use crate::{names::Names, rule::glob};
 
 /// Entries by the patterns of their triggers, and below that by the texts that they require.
 #[derive(Debug, Clone, Default)]
@@ -50,16 +50,22 @@ impl Index {
         self.buckets.get(usize::try_from(number).ok()?)
     }
 
-    /// The buckets of the patterns that `tool` matches. Allocates only where one does.
-    pub(crate) fn buckets(&self, tool: &str) -> Vec<u32> {
+    /// The buckets of the patterns that a name of `tool` matches. Allocates only where one does.
+    pub(crate) fn buckets(&self, tool: Names<'_>) -> Vec<u32> {
         let mut found = Vec::new();
-        found.extend(self.by_tool.get(tool));
-        self.globs.matching(tool, &mut found);
+        for name in tool.iter() {
+            if let Some(bucket) = self.by_tool.get(name)
+                && !found.contains(bucket)
+            {
+                found.push(*bucket);
+            }
+            self.globs.matching(name, &mut found);
+        }
         found
     }
 
     /// Every entry that a call to `tool` activates, in the order in which they were added.
-    pub(super) fn activated_by(&self, tool: &str) -> impl Iterator<Item = &Entry> {
+    pub(super) fn activated_by(&self, tool: Names<'_>) -> impl Iterator<Item = &Entry> {
         let buckets = self.buckets(tool);
         let mut members: Vec<u32> = buckets
             .into_iter()

@@ -66,6 +66,7 @@ impl Rules {
             name: format!("r{}", self.entries.len()).as_str().into(),
             trigger: Trigger::new(triggers.iter().copied()),
             severity: Severity::Medium,
+            shadow: false,
             tags: vec![],
             decision: Decision::Decide(Arc::new(Needy { requires, cost, asked })),
             check: "".into(),

@@ -12,6 +12,7 @@ fn events() -> Vec<SessionEvent> {
         tier: Tier::T3,
         rules: "d1".into(),
         judge: None,
+        beside: None,
     };
     let gated = SessionEvent::Gated {
         index: 1,
@@ -23,11 +24,24 @@ fn events() -> Vec<SessionEvent> {
         shadow: vec![],
     };
     let mut events = vec![opened, gated, SessionEvent::Released, SessionEvent::TaskEnded];
+    events.push(undone());
     for index in 1..=3 {
         events.push(started(index));
         for review in [Review::Continue, Review::Ask, Review::Respond] {
             events.push(reviewed(index, review));
         }
+    }
+    events.push(SessionEvent::ApprovalAsked {
+        approval: "a1".into(),
+        tool: "bash".into(),
+        call: "p3".into(),
+        question: "let `bash` run?".into(),
+        until: Timestamp(60_000),
+    });
+    for (allowed, by) in
+        [(true, DecidedBy::Operator), (false, DecidedBy::Operator), (false, DecidedBy::Timeout)]
+    {
+        events.push(SessionEvent::ApprovalGiven { approval: "a1".into(), allowed, by });
     }
     for incident in ["i1", "i2"].map(IncidentId::from) {
         events.extend([
@@ -47,7 +61,12 @@ fn started(index: u32) -> SessionEvent {
         tool: "bash".into(),
         step: "p2".into(),
         checkpoint: "k1".into(),
+        approval: None,
     }
+}
+
+fn undone() -> SessionEvent {
+    SessionEvent::Undone { change: "u1".into(), redo_of: None, summary: String::new() }
 }
 
 fn reviewed(index: u32, review: Review) -> SessionEvent {
@@ -116,11 +135,48 @@ fn transitions() {
 }
 
 #[test]
-fn nothing_is_taken_once_it_is_terminated() {
+fn once_it_is_terminated_and_no_call_runs_it_can_only_be_undone() {
     explore(|before, event, after| {
-        let over = before.status == Status::Terminated;
-        assert!(!over || after.is_none(), "{event:?} in {before:?}");
+        let over = before.status == Status::Terminated && before.open.is_empty();
+        let undone = matches!(event, SessionEvent::Undone { .. });
+        assert!(!over || after.is_none() || undone, "{event:?} in {before:?}");
     });
+}
+
+#[test]
+fn nothing_is_undone_while_a_call_runs_or_air_responds() {
+    explore(|before, event, after| {
+        if matches!(event, SessionEvent::Undone { .. }) && after.is_some() {
+            let over = before.status == Status::Terminated;
+            assert!(over || before.open.is_empty(), "{before:?}");
+            assert!(!matches!(before.status, Status::Responding { .. }), "{before:?}");
+        }
+    });
+}
+
+#[test]
+fn a_call_that_outlives_the_task_may_be_an_incident_of_its_own() {
+    let started = |id: &str, index| SessionEvent::ResponseStarted { incident: id.into(), index };
+    let ended = |id: &str| SessionEvent::ResponseEnded { incident: id.into() };
+    let escalated = |id: &str| SessionEvent::ResponseEscalated { incident: id.into() };
+    let responding = |id: &str| Status::Responding { incident: id.into() };
+    let mut session = Session::replay(&events()[..1]);
+    let mut take = |event: SessionEvent| {
+        session.admits(&event).unwrap();
+        session.apply(&event);
+        session.status().clone()
+    };
+    for index in 1..=3 {
+        take(self::started(index));
+    }
+    assert_eq!(take(started("i1", 1)), responding("i1"));
+    assert_eq!(take(started("i2", 2)), responding("i1"), "it has its turn later");
+    assert_eq!(take(escalated("i1")), responding("i2"));
+    let waits = Status::Unresolved { incident: "i1".into() };
+    assert_eq!(take(ended("i2")), waits, "a person is still needed");
+    assert_eq!(take(ended("i1")), Status::Terminated);
+    assert_eq!(take(started("i3", 3)), responding("i3"), "it ran on");
+    assert_eq!(take(ended("i3")), Status::Terminated);
 }
 
 #[test]

@@ -221,7 +221,7 @@ impl Shell {
                     let from = word.as_written().trim_start_matches("git+");
                     let peer = Place::new(PlaceKind::Network, from);
                     self.operation(Activity::NetworkConnect, from, name, None, at, out);
-                    out.flow(&[peer], &Place::new(PlaceKind::Code, ""), at);
+                    out.flow(&[peer], &Place::new(PlaceKind::Code, "package"), at);
                 }
             }
             "uvx" | "pipx" | "uv" => {

@@ -8,6 +8,7 @@ use air_core::{
 };
 
 use super::{
+    database,
     eval::Shell,
     expand::names_shown,
     interpreter, lex,
@@ -67,6 +68,7 @@ impl Shell {
         }
         let name = bare(name).to_owned();
         out.call(name.as_str(), shown, at);
+        database::reset(&name, args, at, out);
         if self.state.functions.contains_key(&name) {
             self.call(&name, args, at, out);
             return Data::none();

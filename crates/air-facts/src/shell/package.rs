@@ -1,7 +1,7 @@
-//! Build tools, package managers, version control, containers.
+//! Build tools, package managers, containers.
 
 use air_core::{
-    code::Activity,
+    code::{Activity, Operation},
     place::{Place, PlaceKind},
 };
 
@@ -13,109 +13,81 @@ use super::{
 };
 use crate::{collect::Collector, make};
 
+/// Options of tools that install packages for Python, with values.
+pub(super) const PIP: &str = "r c e i t f --requirement --index-url --target --editable --extra-index-url --find-links --index --default-index --trusted-host";
+/// Options after which nobody checks who made a package.
+const UNCHECKED: [&str; 8] = [
+    "--allow-unauthenticated",
+    "--force-yes",
+    "--allow-insecure-repositories",
+    "--nogpgcheck",
+    "--no-gpg-checks",
+    "--allow-untrusted",
+    "--nosignature",
+    "--no-gpg-check",
+];
+/// A package comes from where nobody vouches for it.
+const UNVETTED: &str = "unvetted-package";
+
+/// Notes the package that is at `source`, where that is no name in a registry.
+fn foreign(source: &str, tool: &Tool, out: &mut Collector) {
+    let named = source.split_once(" @ ").or_else(|| {
+        source.split_once('@').filter(|(name, _)| !name.is_empty() && !name.contains(['/', ':']))
+    });
+    let source = named.map_or(source, |(_, version)| version).trim();
+    let hosted = ["github:", "gitlab:", "bitbucket:", "gist:", "git@"];
+    let short = || {
+        let (owner, name) = source.split_once('/').unwrap_or_default();
+        let plain = |text: &str| {
+            text.starts_with(|c: char| c.is_ascii_alphanumeric())
+                && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.#".contains(c))
+        };
+        matches!(tool.name, "npm" | "yarn" | "pnpm" | "bun" | "npx" | "bunx" | "pnpx")
+            && plain(owner)
+            && plain(name)
+    };
+    if source.contains("://") || hosted.iter().any(|host| source.starts_with(host)) || short() {
+        unvetted(source.trim_start_matches("git+"), tool, out);
+    }
+}
+
+fn unvetted(source: &str, tool: &Tool, out: &mut Collector) {
+    // Only an address has a host.
+    let (activity, target) = if source.contains("://") {
+        (Activity::NetworkConnect, source)
+    } else {
+        (Activity::ProcessLaunch, tool.name)
+    };
+    out.operation(Operation {
+        activity,
+        target: target.to_owned(),
+        via: tool.name.to_owned(),
+        detail: Some(tool.line()),
+        recursive: false,
+        labels: vec![UNVETTED.to_owned()],
+        line: tool.at,
+    });
+}
+
+/// Whether the ledger of modules is not asked.
+fn unvouched(shell: &Shell) -> bool {
+    ["GOPROXY", "GONOSUMCHECK", "GONOSUMDB", "GOINSECURE", "GOFLAGS", "GOSUMDB"].iter().any(
+        |name| {
+            let value = shell.state.get(name).and_then(|variable| variable.values.first());
+            value.and_then(Word::text).is_some_and(|text| {
+                matches!(*name, "GOINSECURE" | "GONOSUMDB" | "GONOSUMCHECK") && !text.is_empty()
+                    || matches!(text, "direct" | "off" | "-insecure" | "-mod=mod -insecure")
+            })
+        },
+    )
+}
+
 impl Shell {
     /// `pip` and its arguments.
     pub(super) fn pip(&mut self, args: &[Word], at: u32, out: &mut Collector) -> Data {
-        let options = super::options::Options::read(
-            args,
-            "r c e i t --requirement --index-url --target --editable --extra-index-url",
-        );
+        let options = super::options::Options::read(args, PIP);
         let tool = Tool { name: "pip", args, options: &options, at };
         pip(self, &tool, out)
-    }
-}
-
-pub(super) fn git(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
-    let verb = tool.operand(0).and_then(Word::text).unwrap_or_default().to_owned();
-    let rest = tool.options.operands.get(1..).unwrap_or_default();
-    let configured: Vec<String> =
-        tool.options.values(&["c"]).map(|word| word.as_written().to_owned()).collect();
-    for setting in &configured {
-        if let Some((_, command)) = setting.split_once('=').filter(|(name, _)| {
-            name.starts_with("alias.")
-                || ["core.sshCommand", "core.pager", "core.editor", "core.fsmonitor"].contains(name)
-        }) {
-            shell.run_text(Language::Shell, command.trim_start_matches('!'), tool.at, out);
-        }
-    }
-    match verb.as_str() {
-        "clone" | "fetch" | "pull" | "push" | "ls-remote" | "submodule" | "lfs" => {
-            git_remote(shell, &verb, tool, out);
-        }
-        "clean" if !tool.options.has(&["n", "--dry-run"]) => {
-            in_worktree(shell, Activity::FileDelete, tool, out);
-        }
-        "reset" if tool.options.has(&["--hard"]) => {
-            in_worktree(shell, Activity::FileWrite, tool, out);
-        }
-        "rm" => {
-            for path in rest {
-                shell.delete(path, tool.options.has(&["r"]), tool, out);
-            }
-        }
-        "checkout" | "restore" | "stash" | "merge" | "rebase" | "apply" | "am" | "cherry-pick"
-        | "revert" => in_worktree(shell, Activity::FileWrite, tool, out),
-        "show" | "diff" | "log" | "blame" | "cat-file" | "archive" => {
-            return Data::from([Place::new(PlaceKind::Command, "git")]);
-        }
-        "config" if rest.len() > 1 => {
-            let file = if tool.options.has(&["--global"]) { "~/.gitconfig" } else { ".git/config" };
-            shell.on(Activity::FileWrite, &Word::literal(file), tool, out);
-        }
-        _ => {}
-    }
-    Data::from([Place::new(PlaceKind::Command, "git")])
-}
-
-/// What is done to all files of the work tree.
-fn in_worktree(shell: &mut Shell, activity: Activity, tool: &Tool, out: &mut Collector) {
-    let path = shell.state.path(directory(tool));
-    shell.operation_below(activity, &path, "git", Some(&tool.line()), true, tool.at, out);
-}
-
-/// Where `git` is told to work.
-fn directory<'t>(tool: &Tool<'t>) -> &'t str {
-    tool.options.value(&["C"]).map_or(".", Word::as_written)
-}
-
-/// What goes to and comes from another repository.
-fn git_remote(shell: &mut Shell, verb: &str, tool: &Tool, out: &mut Collector) {
-    let rest = tool.options.operands.get(1..).unwrap_or_default();
-    let first = rest.first().map_or("", Word::as_written).to_owned();
-    let address = if first.is_empty() || verb == "submodule" { "origin".to_owned() } else { first };
-    let peer = shell.connects(&address, tool, out);
-    match verb {
-        "push" => {
-            out.flow(
-                &[Place::new(PlaceKind::File, shell.state.path(directory(tool)))],
-                &peer,
-                tool.at,
-            );
-            if tool.options.has(&[
-                "f",
-                "--force",
-                "--force-with-lease",
-                "--delete",
-                "d",
-                "--mirror",
-            ]) {
-                shell.operation(
-                    Activity::SystemChange,
-                    "repository",
-                    "git",
-                    Some(&tool.line()),
-                    tool.at,
-                    out,
-                );
-            }
-        }
-        "clone" => {
-            let name = address.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
-            let name = name.strip_suffix(".git").unwrap_or(name);
-            let to = rest.get(1).cloned().unwrap_or_else(|| Word::literal(name));
-            shell.put_file(&to, Data::from([peer]), tool, out);
-        }
-        _ => {}
     }
 }
 
@@ -179,6 +151,10 @@ pub(super) fn node(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data 
         | "init" => {
             let address = "pkg://npm";
             let peer = shell.connects(address, tool, out);
+            let named = tool.options.operands.get(1..).unwrap_or_default();
+            for source in named.iter().chain(tool.options.values(&["--registry"])) {
+                foreign(source.as_written(), tool, out);
+            }
             if verb == "publish" {
                 out.flow(&[Place::new(PlaceKind::File, ".")], &peer, tool.at);
             } else {
@@ -227,6 +203,10 @@ pub(super) fn npx(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let peer = shell.connects("pkg://npm", tool, out);
     out.flow(&[peer], &Place::new(PlaceKind::Code, ""), tool.at);
     let name = tool.operand(0).map_or("", Word::as_written);
+    let named = tool.options.values(&["p", "--package", "--registry"]);
+    for source in named.map(Word::as_written).chain([name]) {
+        foreign(source, tool, out);
+    }
     out.incomplete_at(tool.at, format!("`{}` runs `{name}`, which is not read", tool.name));
     Data::default()
 }
@@ -276,6 +256,18 @@ pub(super) fn pip(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     }
     let remote: Vec<&Word> = operands.iter().filter(|word| !local(word)).collect();
     let index = tool.options.value(&["i", "--index-url", "--extra-index-url"]).cloned();
+    let listed = [
+        "i",
+        "--index-url",
+        "--extra-index-url",
+        "f",
+        "--find-links",
+        "--index",
+        "--default-index",
+    ];
+    for source in tool.options.values(&listed).chain(remote.iter().copied()).chain(edited.iter()) {
+        foreign(source.as_written(), tool, out);
+    }
     let address = remote
         .iter()
         .find_map(|word| {
@@ -328,6 +320,12 @@ pub(super) fn system(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Dat
     // `rpm -qi` asks, and to fetch the lists of packages changes none.
     let asks = matches!(tool.name, "rpm" | "pacman") && tool.options.has(&["q", "Q", "--query"])
         || matches!((tool.name, verb), ("apt" | "apt-get" | "aptitude" | "apk" | "brew", "update"));
+    if tool.options.has(&UNCHECKED) {
+        unvetted(&tool.line(), tool, out);
+    }
+    for source in &tool.options.operands {
+        foreign(source.as_written(), tool, out);
+    }
     if !asks && (CHANGES.contains(&verb) || by_option) {
         if !matches!(tool.name, "dpkg" | "rpm")
             && !matches!(verb, "remove" | "purge" | "autoremove" | "del" | "erase" | "uninstall")
@@ -358,6 +356,16 @@ pub(super) fn registry(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> D
         if matches!(verb, "publish" | "push") {
             out.flow(&[Place::new(PlaceKind::File, ".")], &peer, tool.at);
         }
+        let sources = ["s", "--source", "--git", "--registry", "--index"];
+        // A module of Go is named by where it is, and a ledger vouches for it.
+        let named = tool.options.operands.get(1..).unwrap_or_default().iter();
+        let named = named.filter(|_| tool.name != "go");
+        for source in tool.options.values(&sources).chain(named) {
+            foreign(source.as_written(), tool, out);
+        }
+        if tool.name == "go" && (tool.options.has(&["insecure", "-insecure"]) || unvouched(shell)) {
+            unvetted(&tool.line(), tool, out);
+        }
     }
     if matches!(verb, "run" | "test" | "build" | "bench" | "generate") {
         out.incomplete_at(tool.at, format!("`{} {verb}` runs source that is not read", tool.name));
@@ -367,6 +375,21 @@ pub(super) fn registry(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> D
 
 pub(super) fn container(shell: &mut Shell, tool: &Tool, out: &mut Collector) -> Data {
     let verb = tool.operand(0).and_then(Word::text).unwrap_or_default().to_owned();
+    let second = tool.operand(1).and_then(Word::text).unwrap_or_default();
+    let volumes = match verb.as_str() {
+        "volume" => matches!(second, "rm" | "remove" | "prune"),
+        "compose" => {
+            let verbs = || tool.options.operands.iter().filter_map(Word::text);
+            verbs().any(|verb| matches!(verb, "down" | "rm"))
+                && tool.options.has(&["v", "--volumes"])
+        }
+        "system" => second == "prune" && tool.options.has(&["--volumes"]),
+        "rm" => tool.options.has(&["v", "--volumes"]),
+        _ => false,
+    };
+    if volumes {
+        super::database::lost(&tool.line(), tool.name, tool.at, out);
+    }
     match verb.as_str() {
         "run" | "exec" | "compose" | "build" => {
             for arg in tool.args.windows(2) {

@@ -4,6 +4,7 @@
 mod content;
 mod corpus;
 mod corpus_shell;
+mod host;
 mod hostile;
 mod hostile_shell;
 mod intents;

@@ -21,6 +21,8 @@ pub enum Keyword {
     Verify,
     /// `from incident ID`
     From,
+    /// `shadow`
+    Shadow,
     /// `check`, then text
     Check,
     /// `remediate`, then text
@@ -56,10 +58,11 @@ pub(crate) enum Shape {
 
 impl Keyword {
     /// All keywords, in the order in which a rule usually has them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Rule,
         Self::Trigger,
         Self::Severity,
+        Self::Shadow,
         Self::Tags,
         Self::When,
         Self::Evidence,
@@ -82,6 +85,7 @@ impl Keyword {
             Self::Rule => "rule",
             Self::Trigger => "trigger",
             Self::Severity => "severity",
+            Self::Shadow => "shadow",
             Self::Tags => "tags",
             Self::When => "when",
             Self::Evidence => "evidence",
@@ -107,7 +111,7 @@ impl Keyword {
             Self::When | Self::Evidence | Self::Decide | Self::Verify => Shape::Condition,
             Self::Check | Self::Remediate | Self::Instead => Shape::Text,
             Self::Respond => Shape::Actions,
-            Self::Block | Self::Ask | Self::Warn | Self::End => Shape::Alone,
+            Self::Block | Self::Ask | Self::Warn | Self::Shadow | Self::End => Shape::Alone,
         }
     }
 

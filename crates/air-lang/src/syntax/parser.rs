@@ -384,7 +384,7 @@ impl<'s> Parser<'s, '_> {
         let message = format!("unknown clause {}", quoted(word));
         let hint = match meant {
             Some(keyword) => format!("did you mean `{}`?", keyword.as_str()),
-            None => "clauses are `trigger`, `severity`, `tags`, `when`, `evidence`, `decide`, `check`, `verify`, `respond`, \
+            None => "clauses are `trigger`, `severity`, `shadow`, `tags`, `when`, `evidence`, `decide`, `check`, `verify`, `respond`, \
                      `remediate`, `block`, `ask`, `warn`, `instead`, `from` and `end`; text and conditions go on over deeper lines"
                 .to_owned(),
         };

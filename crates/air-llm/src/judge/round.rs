@@ -191,7 +191,7 @@ impl Talk<'_> {
         };
         let arguments = call.parsed().map_err(Missed::Failed)?;
         let id = CallId::from(call.id.as_str());
-        let wanted = ToolCall { id, tool: call.name.clone(), arguments };
+        let wanted = ToolCall { id, tool: call.name.clone(), arguments, native: None };
         let mark = &self.round.secrets.mark;
         let limit = self.settings.look_bytes;
         self.round.looked = true;

@@ -29,6 +29,7 @@ fn draft(model: &Arc<Scripted>, refused: Option<(&str, &str)>) -> Result<String,
         id: "c1".into(),
         tool: "python_repl".into(),
         arguments: [("code".to_owned(), json!(HOSTILE))].into_iter().collect(),
+        native: None,
     };
     let proposed = ProposedStep { session: "s1".into(), index: 1, plan: HOSTILE.to_owned(), call };
     let observation = Observation { content: format!("{HOSTILE} {KEY}"), ..Observation::default() };

@@ -45,7 +45,7 @@ struct Case {
 
 fn call(tool: &str, argument: &str, text: &str) -> ToolCall {
     let arguments = [(argument.to_owned(), text.into())].into_iter().collect();
-    ToolCall { id: "c1".into(), tool: tool.into(), arguments }
+    ToolCall { id: "c1".into(), tool: tool.into(), arguments, native: None }
 }
 
 fn python(code: &str) -> ToolCall {

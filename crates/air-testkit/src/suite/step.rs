@@ -77,6 +77,9 @@ struct StepFile {
     #[serde(default = "plain_mode")]
     mode: u32,
     origin: Option<String>,
+    moved: Option<String>,
+    #[serde(default)]
+    aspects: Vec<String>,
     #[serde(default)]
     marks: Vec<String>,
     #[serde(default = "yes")]
@@ -112,8 +115,8 @@ impl StepEffects {
             mode: file.mode,
             origin: file.origin.clone(),
             origin_unknown: None,
-            moved: None,
-            aspects: Vec::new(),
+            moved: file.moved.clone(),
+            aspects: file.aspects.clone(),
             marks: file.marks.clone(),
             reversible: file.reversible,
         });

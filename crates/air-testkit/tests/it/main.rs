@@ -3,7 +3,9 @@
 
 mod ceiling;
 mod classes;
+mod coding;
 mod guardrails;
+mod hosted;
 mod learning;
 mod literals;
 mod models;

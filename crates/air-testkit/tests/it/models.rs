@@ -3,7 +3,7 @@
 
 mod crash;
 mod deferred;
-mod world;
+pub(crate) mod world;
 
 use std::sync::Arc;
 
@@ -168,7 +168,7 @@ where
     let judge = ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry)));
     let mut session = play.open(|ports| {
         ports.judge = Some(judge);
-        ports.responder = Some(Arc::new(ScriptedResponder(responder)));
+        ports.responder = Some(ScriptedResponder(responder).into());
     });
     let reply = play.call(&mut session, "write", COPY).expect("runs");
     assert!(matches!(reply, ReviewReply::Incident(..)), "{reply:?}");
@@ -346,7 +346,7 @@ fn under_a_critical_rule_an_agent_may_look_around_and_put_things_right() {
     });
     let mut session = play.open(|ports| {
         ports.judge = Some(judge);
-        ports.responder = Some(Arc::new(ScriptedResponder(looks)));
+        ports.responder = Some(ScriptedResponder(looks).into());
     });
     play.call(&mut session, "write", COPY).expect("runs");
     let incident = block_on(session.idle()).expect("driven").expect("an incident");
@@ -371,7 +371,7 @@ fn what_cannot_be_verified_is_tried_again_and_at_last_by_air() {
     });
     let mut session = play.open(|ports| {
         ports.judge = Some(judge);
-        ports.responder = Some(Arc::new(ScriptedResponder(lies)));
+        ports.responder = Some(ScriptedResponder(lies).into());
     });
     play.call(&mut session, "write", COPY).expect("runs");
     let incident = block_on(session.idle()).expect("driven").expect("an incident");

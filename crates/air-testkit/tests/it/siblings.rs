@@ -55,8 +55,12 @@ fn seen(case: &Case, labels: &Arc<LabelTable>) -> Vec<Seen> {
             .with(Root::Taint, memory.to_value(&**labels))
             .with(Root::Code, code.to_value(&**labels));
         memory.observe(&code, &Effects::default(), absolute_path);
-        let call =
-            ToolCall { id: "c1".into(), tool: step.tool.clone(), arguments: step.args.clone() };
+        let call = ToolCall {
+            id: "c1".into(),
+            tool: step.tool.clone(),
+            arguments: step.args.clone(),
+            native: None,
+        };
         let step = PastStep { plan: step.plan.clone(), call, code: Arc::new(code) };
         all.push(Seen { step, facts, effects });
     }
@@ -383,6 +387,7 @@ fn by_plan(plan: &str, labels: &Arc<LabelTable>) -> Seen {
         id: "c1".into(),
         tool: "desktop.act".into(),
         arguments: air_core::step::Arguments::new(),
+        native: None,
     };
     let intents = CodeParser::new().intents(plan);
     let code = CodeFacts::default();

@@ -119,9 +119,10 @@ pub(crate) fn decode(body: &Value) -> Result<Request, DecodeError> {
     let mut turns = Turns::default();
     for message in list(body, "messages") {
         let role = match text(message, "role") {
-            Some("user") => Role::User,
+            // Programs put notices of their own between messages.
+            Some("user" | "system") => Role::User,
             Some("assistant") => Role::Assistant,
-            _ => return Err(DecodeError::form("a message is of neither `user` nor `assistant`")),
+            _ => return Err(DecodeError::form("a message is of no known role")),
         };
         match message.get("content") {
             Some(Value::Array(blocks)) => {

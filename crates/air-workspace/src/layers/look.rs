@@ -11,11 +11,12 @@ use std::{
             fs::{MetadataExt, PermissionsExt},
         },
     },
-    path::Path,
+    sync::Arc,
 };
 
 use air_checkpoint::{
-    Dirty, Kind, Place, Scanner, Scope, Tree, Unread, Watch, apply::Applied, beneath, companions,
+    Dirty, Kind, Looker, Place, Scanner, Scope, Tree, Unread, Watches, apply::Applied, beneath,
+    companions,
 };
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
@@ -48,9 +49,9 @@ impl Writers {
 impl Layers {
     /// Has changes reported from now on, where that saves looking at everything. Where it cannot be
     /// had, everything is looked at each time.
-    pub(crate) fn watch(&mut self, private: &Path) {
+    pub(crate) fn watch(&mut self, watches: &Arc<Watches>) {
         if self.layer.is_none() {
-            self.watch = Watch::start(&self.roots, private).ok();
+            self.watch = watches.looker(&self.roots).ok();
         }
     }
 
@@ -66,7 +67,7 @@ impl Layers {
     }
 
     fn look_with(&mut self, writers: &Writers, known: Option<&Tree>) {
-        let dirty = self.watch.as_mut().map(Watch::dirty);
+        let dirty = self.watch.as_mut().map(Looker::dirty);
         let (scope, mut found) = match dirty {
             Some(Dirty::Places { alone, below }) if self.has_scanned && self.partial < PARTIAL => {
                 self.partial += 1;

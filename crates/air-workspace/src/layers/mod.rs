@@ -16,8 +16,8 @@ use std::{
 };
 
 use air_checkpoint::{
-    Aspect, Difference, Entry, Kind, Place, Root, Scanner, Scope, Store, Timeline, TimelineError,
-    Tree, Unread, Watch, beneath,
+    Aspect, Difference, Entry, Kind, Looker, Place, Root, Scanner, Scope, Store, Timeline,
+    TimelineError, Tree, Unread, beneath,
     overlay::{Lower, Shown},
 };
 use air_core::id::CheckpointId;
@@ -44,7 +44,7 @@ pub(crate) struct Layers {
     layer: Option<Layer>,
     is_current: bool,
     /// Says what changed, where tools work on the user's directory itself.
-    watch: Option<Watch>,
+    watch: Option<Looker>,
     /// Looks since the last one at everything.
     partial: u32,
     has_scanned: bool,

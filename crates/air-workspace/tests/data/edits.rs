@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use air_workspace::{UndoRequest, UndoneAs};
+use air_workspace::{Span, UndoRequest, UndoneAs};
 
 use super::*;
 
@@ -175,8 +175,11 @@ fn while_undone(mode: Mode, rounds: u32) {
     for round in 0..rounds {
         let is_undo = round % 2 == 0;
         race.run(&bench.path(""), || {
-            let request =
-                UndoRequest { spans: vec![(before.clone(), None)], only: vec![], dry_run: false };
+            let request = UndoRequest {
+                spans: vec![Span::between(before.clone(), None)],
+                only: vec![],
+                dry_run: false,
+            };
             let undone = match last.take() {
                 None => block_on(bench.workspace.undo(request)).unwrap(),
                 Some(id) => block_on(bench.workspace.undo_again(id, false)).unwrap(),
@@ -264,7 +267,8 @@ fn edits_between_a_session_and_its_undo_are_merged() {
         bench.checkpoint();
         block_on(bench.workspace.publish()).unwrap();
         edit_between(&bench);
-        let request = UndoRequest { spans: vec![(before, None)], only: vec![], dry_run: false };
+        let request =
+            UndoRequest { spans: vec![Span::between(before, None)], only: vec![], dry_run: false };
         let undone = block_on(bench.workspace.undo(request)).unwrap();
         let merged = undone.paths.iter().filter(|(_, how)| *how == UndoneAs::Merged).count();
         assert_eq!((merged, undone.late.len()), (4, 0), "{mode:?} {undone:?}");

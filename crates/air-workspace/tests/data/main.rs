@@ -120,7 +120,8 @@ impl Bench {
 
     fn call(&self, tool: &str, arguments: Value) -> Observation {
         let Value::Object(arguments) = arguments else { panic!("{arguments}") };
-        let call = ToolCall { id: CallId::from("c"), tool: tool.to_owned(), arguments };
+        let call =
+            ToolCall { id: CallId::from("c"), tool: tool.to_owned(), arguments, native: None };
         block_on(self.tools.call(&call)).unwrap()
     }
 

@@ -107,7 +107,8 @@ impl Bench {
 
     fn try_call(&self, tool: &str, arguments: Value) -> Result<Observation, ToolError> {
         let Value::Object(arguments) = arguments else { panic!("{arguments}") };
-        let call = ToolCall { id: CallId::from("c"), tool: tool.to_owned(), arguments };
+        let call =
+            ToolCall { id: CallId::from("c"), tool: tool.to_owned(), arguments, native: None };
         block_on(self.tools.call(&call))
     }
 

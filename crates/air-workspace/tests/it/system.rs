@@ -1,7 +1,7 @@
 //! A whole root file system as the workspace.
 
 use air_core::effects::FileEffect;
-use air_workspace::{OpenError, Service, Shape, UndoRequest, UndoneAs};
+use air_workspace::{OpenError, Service, Shape, Span, UndoRequest, UndoneAs};
 
 use super::*;
 
@@ -139,7 +139,7 @@ fn what_is_the_hosts_is_neither_quarantined_nor_undone() {
     }
     assert!(!bench.path("srv.txt").exists());
     let undo = |path: &str, dry_run| {
-        let (spans, only) = (vec![(before.clone(), None)], vec![path.to_owned()]);
+        let (spans, only) = (vec![Span::between(before.clone(), None)], vec![path.to_owned()]);
         block_on(bench.workspace.undo(UndoRequest { spans, only, dry_run }))
     };
     for path in ["/usr/bin/env", "/etc/given"] {

@@ -127,7 +127,12 @@ impl Bench {
     fn play(&self, deeds: &[Deed], opens: bool) -> Played {
         let arguments = BTreeMap::from([("code".to_owned(), Value::from(code(deeds, opens)))]);
         let arguments = arguments.into_iter().collect();
-        let call = ToolCall { id: CallId::from("c"), tool: "python_repl".to_owned(), arguments };
+        let call = ToolCall {
+            id: CallId::from("c"),
+            tool: "python_repl".to_owned(),
+            arguments,
+            native: None,
+        };
         let seen = block_on(self.tools.call(&call)).unwrap();
         assert_eq!(seen.error, None, "{}", seen.content);
         let line = seen.content.lines().last().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Undo, and undo of the undo.
 
 use air_core::{id::CheckpointId, port::Workspace};
-use air_workspace::{LocalWorkspace, UndoRequest, Undone, UndoneAs};
+use air_workspace::{LocalWorkspace, Span, UndoRequest, Undone, UndoneAs};
 use futures::executor::block_on;
 
 use crate::{
@@ -32,7 +32,7 @@ impl Ended {
     }
 
     fn undo(&self, from: &CheckpointId, to: Option<&CheckpointId>) -> Result<Undone, String> {
-        let spans = vec![(from.clone(), to.cloned())];
+        let spans = vec![Span::between(from.clone(), to.cloned())];
         let request = UndoRequest { spans, only: Vec::new(), dry_run: false };
         fine(block_on(self.workspace.undo(request)).map_err(|error| error.to_string())?)
     }

@@ -186,6 +186,7 @@ fn processor_time_ends() {
                 .as_object()
                 .cloned()
                 .unwrap(),
+            native: None,
         };
         let seen = block_on(tools.call(&call)).unwrap();
         assert!(seen.error.unwrap().starts_with("ended by signal"));

@@ -37,6 +37,7 @@ fn nothing_runs_while_frozen() {
                 id: CallId::from("c"),
                 tool: "bash".to_owned(),
                 arguments: json!({ "command": "true" }).as_object().cloned().unwrap(),
+                native: None,
             };
             let error = block_on(bench.tools.call(&call)).unwrap_err().to_string();
             assert!(error.contains("frozen"), "{error}");

@@ -197,7 +197,8 @@ impl Bench {
 
     fn try_call(&self, tool: &str, arguments: Value) -> Result<Observation, ToolError> {
         let Value::Object(arguments) = arguments else { panic!("{arguments}") };
-        let call = ToolCall { id: CallId::from("c"), tool: tool.to_owned(), arguments };
+        let call =
+            ToolCall { id: CallId::from("c"), tool: tool.to_owned(), arguments, native: None };
         let begun = Instant::now();
         let seen = block_on(self.tools.call(&call));
         assert!(begun.elapsed() < TIMEOUT + GRACE, "answered after {:?}", begun.elapsed());

@@ -186,7 +186,7 @@ fn two_sessions_with_one_state() {
             for n in 0..4 {
                 let before = block_on(workspace.checkpoint()).unwrap();
                 let call = ToolCall {
-                    id: CallId::from("c"),
+                    id: CallId::from("c"), native: None,
                     tool: "bash".to_owned(),
                     arguments: json!({ "command": format!("echo {name}{n} > {name}; echo same{n} > s{name}") })
                         .as_object()

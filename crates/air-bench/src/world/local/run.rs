@@ -101,7 +101,12 @@ impl LocalWorld {
         let tools = Tools::new(workspace.clone());
         let mut arguments = Arguments::default();
         arguments.insert("command".to_owned(), Value::String(command));
-        let call = ToolCall { id: CallId::from("baseline"), tool: "bash".to_owned(), arguments };
+        let call = ToolCall {
+            id: CallId::from("baseline"),
+            tool: "bash".to_owned(),
+            arguments,
+            native: None,
+        };
         workspace.start().map_err(|error| failed(format!("the sandbox: {error}")))?;
         let begun = Instant::now();
         let called = futures::executor::block_on(tools.call(&call));

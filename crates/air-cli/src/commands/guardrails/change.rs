@@ -10,7 +10,7 @@ use air_core::{
 use futures::executor::block_on;
 
 use super::{Action, Document, version};
-use crate::{args::Format, context::Context, error::CliError, exit::Exit, guard};
+use crate::{args::Format, context::Context, error::CliError, exit::Exit, guard, stores::Whose};
 
 /// Whoever decides on the command line.
 const OPERATOR: &str = "operator";
@@ -18,6 +18,7 @@ const OPERATOR: &str = "operator";
 /// Adds the version that `action` asks for.
 pub(super) fn run(
     air: &Air,
+    whose: Whose,
     action: &Action,
     held: &Guardrail,
     context: &mut Context<'_>,
@@ -71,7 +72,7 @@ pub(super) fn run(
     };
     block_on(air.journal().put(&changed))?;
     match context.format {
-        Format::Json => context.json(&Document { version: 1, guardrails: &[changed] })?,
+        Format::Json => context.json(&Document::of(whose, [&changed]))?,
         Format::Human => {
             let Guardrail { id, version, mode, .. } = &changed;
             let (mode, from) = (mode.name(), super::from(&changed));

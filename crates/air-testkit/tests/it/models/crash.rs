@@ -1,7 +1,5 @@
 //! The process ends while the agent responds to its incident.
 
-use std::sync::Arc;
-
 use air_core::{
     incident::{Incident, Phase, State},
     port::{Hands, Order, ResponderError},
@@ -34,7 +32,7 @@ fn deletes<'a>(_: &'a Order, hands: &'a mut dyn Hands) -> Answered<'a> {
 
 fn minds(ports: &mut Ports) {
     ports.judge = Some(ScriptedJudge::new(|inquiry: &Inquiry| Ok(honest(inquiry))));
-    ports.responder = Some(Arc::new(ScriptedResponder(deletes)));
+    ports.responder = Some(ScriptedResponder(deletes).into());
 }
 
 /// The incident to its rest, as far as the journal lets it.
@@ -92,11 +90,16 @@ fn a_call_that_was_cut_off_is_taken_back_once() {
     assert!(!play.world.files().contains_key("/workspace/evil"));
     // A person puts things right, and has it looked at again.
     let right = json!({ "path": "/workspace/mended", "content": "by hand" });
-    let call = ToolCall { id: "p".into(), tool: "write".into(), arguments: arguments(&right) };
+    let call = ToolCall {
+        id: "p".into(),
+        tool: "write".into(),
+        arguments: arguments(&right),
+        native: None,
+    };
     block_on(session_tools(&play.world, &call));
     let mut session = play.reopen(|ports| {
         minds(ports);
-        ports.responder = Some(Arc::new(ScriptedResponder(idle)));
+        ports.responder = Some(ScriptedResponder(idle).into());
     });
     block_on(session.decide(incident.id(), Decision::Retry(Phase::Recovery))).expect("decided");
     assert!(play.world.files().contains_key("/workspace/mended"));

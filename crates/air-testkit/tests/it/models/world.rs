@@ -33,24 +33,34 @@ type Files = BTreeMap<String, String>;
 /// nothing. And `lose {path}`, which writes and does not come back; `patience {}`, which says how long,
 /// in milliseconds, it may take.
 #[derive(Debug, Default)]
-pub(super) struct World {
+pub(crate) struct World {
     files: Mutex<Files>,
     checkpoints: Mutex<Vec<Files>>,
     done: Mutex<Vec<String>>,
 }
 
 impl World {
-    pub(super) fn with(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
         let files = files.iter().map(|(path, text)| ((*path).into(), (*text).into())).collect();
         Self { files: Mutex::new(files), ..Self::default() }
     }
 
-    pub(super) fn files(&self) -> Files {
+    pub(crate) fn files(&self) -> Files {
         lock(&self.files).clone()
     }
 
+    /// Somebody else writes a file.
+    pub(crate) fn put(&self, path: &str, text: &str) {
+        lock(&self.files).insert(path.into(), text.into());
+    }
+
+    /// Somebody else deletes a file.
+    pub(crate) fn remove(&self, path: &str) {
+        lock(&self.files).remove(path);
+    }
+
     /// What AIR did by itself.
-    pub(super) fn done(&self) -> Vec<String> {
+    pub(crate) fn done(&self) -> Vec<String> {
         lock(&self.done).clone()
     }
 
@@ -138,10 +148,27 @@ impl Workspace for World {
         *lock(&self.files) = self.at(to);
         self.note("rollback")
     }
+
+    fn rollback_of<'a>(
+        &'a self,
+        to: &'a CheckpointId,
+        paths: &'a [String],
+    ) -> BoxFuture<'a, Result<String, WorkspaceError>> {
+        let before = self.at(to);
+        let mut files = lock(&self.files);
+        for path in paths {
+            match before.get(path) {
+                Some(text) => files.insert(path.clone(), text.clone()),
+                None => files.remove(path),
+            };
+        }
+        drop(files);
+        self.note("rollback of some")
+    }
 }
 
 /// The tools of a [`World`].
-pub(super) struct WorldTools(pub(super) Arc<World>);
+pub(crate) struct WorldTools(pub(super) Arc<World>);
 
 impl ToolBox for WorldTools {
     fn call<'a>(&'a self, call: &'a ToolCall) -> BoxFuture<'a, Result<Observation, ToolError>> {
@@ -186,17 +213,17 @@ impl ToolBox for WorldTools {
 }
 
 /// A judge that is a function of what it is asked. Counts the requests.
-pub(super) struct ScriptedJudge<F> {
+pub(crate) struct ScriptedJudge<F> {
     answer: F,
-    pub(super) asked: Mutex<Vec<Inquiry>>,
+    pub(crate) asked: Mutex<Vec<Inquiry>>,
 }
 
 impl<F> ScriptedJudge<F> {
-    pub(super) fn new(answer: F) -> Arc<Self> {
+    pub(crate) fn new(answer: F) -> Arc<Self> {
         Arc::new(Self { answer, asked: Mutex::default() })
     }
 
-    pub(super) fn asked(&self) -> usize {
+    pub(crate) fn asked(&self) -> usize {
         lock(&self.asked).len()
     }
 }
@@ -209,7 +236,7 @@ impl<F: Fn(&Inquiry) -> Result<Vec<Verdict>, JudgeError> + Send + Sync> Judge fo
     }
 }
 
-pub(super) fn says(outcome: Outcome) -> Verdict {
+pub(crate) fn says(outcome: Outcome) -> Verdict {
     Verdict {
         outcome,
         confidence: 0.9,
@@ -220,7 +247,7 @@ pub(super) fn says(outcome: Outcome) -> Verdict {
 }
 
 /// An agent that is told to respond, as a function of the order.
-pub(super) struct ScriptedResponder<F>(pub(super) F);
+pub(crate) struct ScriptedResponder<F>(pub(super) F);
 
 impl<F> Responder for ScriptedResponder<F>
 where
@@ -239,9 +266,9 @@ where
 
 /// Work beside the agent's, done when the test says so. Time passes at once, or never.
 #[derive(Default)]
-pub(super) struct Aside {
-    pub(super) work: Mutex<Vec<BoxFuture<'static, ()>>>,
-    pub(super) late: bool,
+pub(crate) struct Aside {
+    pub(crate) work: Mutex<Vec<BoxFuture<'static, ()>>>,
+    pub(crate) late: bool,
 }
 
 impl fmt::Debug for Aside {
@@ -252,7 +279,7 @@ impl fmt::Debug for Aside {
 
 impl Aside {
     /// Does all that was begun.
-    pub(super) fn work(&self) {
+    pub(crate) fn work(&self) {
         let work = std::mem::take(&mut *lock(&self.work));
         work.into_iter().for_each(futures::executor::block_on);
     }

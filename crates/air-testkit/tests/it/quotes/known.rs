@@ -28,6 +28,8 @@ const WORDS: &[&str] = &[
     "lzma", "netstat", "nginx", "nosalt", "power", "reboot", "restart", "route", "runtest", "shuf", "shutdown",
     "suspend", "tests", "touch", "uname", "unit", "upgrade", "uploadfile", "urandom", "useradd", "usergroup",
     "wrapper", "xxd",
+    // Commands of git, statements of SQL, and what teams call the branches that they share.
+    "analyze", "commit", "develop", "production", "table",
     // Functions and attributes of libraries: from their documentation.
     "auto", "calendar", "endswith", "fernetgeneratekey", "getmtime", "headers", "here", "ipaddr", "ipaddress",
     "isalpha", "isdigit", "iterations", "jsonpickledecode", "keyboard", "kwargs", "listener", "lzmacompress",

@@ -1,0 +1,126 @@
+//! What hosts of agents hand to hooks, as `air-hook/1`, and answers as the hosts take them.
+//!
+//! An [`Adapter`] is a codec: it translates, and decides nothing. One folder a host, with the same files:
+//! `decode.rs` (payload to [`Event`]), `encode.rs` ([`Answer`] to what the host reads). What
+//! is written into the hosts' own configuration is in `settings`, behind the feature of that name.
+
+#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod claude_code;
+mod codex;
+mod command;
+mod copilot;
+mod cursor;
+mod event;
+mod gemini;
+mod opencode;
+mod patch;
+mod payload;
+mod say;
+#[cfg(feature = "settings")]
+pub mod settings;
+mod tools;
+
+use air_protocol::{Answer, Event};
+
+pub use opencode::plugin as opencode_plugin;
+
+/// All hosts.
+const ADAPTERS: [&dyn Adapter; 6] = [
+    &claude_code::ClaudeCode,
+    &codex::Codex,
+    &copilot::Copilot,
+    &gemini::Gemini,
+    &opencode::OpenCode,
+    &cursor::Cursor,
+];
+
+/// All hosts.
+pub fn adapters() -> impl Iterator<Item = &'static dyn Adapter> {
+    ADAPTERS.into_iter()
+}
+
+/// The host of this name.
+pub fn adapter(host: &str) -> Option<&'static dyn Adapter> {
+    adapters().find(|adapter| adapter.host() == host)
+}
+
+/// What a host handed over.
+#[derive(Debug, Clone, Copy)]
+pub struct Native<'a> {
+    /// The payload as it came, of any size; untrusted.
+    pub payload: &'a [u8],
+    /// The host's name of the event, where it is not in the payload.
+    pub event: Option<&'a str>,
+    /// How it came.
+    pub via: Via,
+    /// The version of the host, where that is known otherwise.
+    pub version: Option<&'a str>,
+}
+
+/// How a payload reaches AIR.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    /// A command that reads standard input.
+    Command,
+    /// A request over HTTP.
+    Http,
+    /// Code of AIR's inside the host.
+    Plugin,
+}
+
+/// What the host reads.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reply {
+    /// Standard output of a command, or the body of a response; may be empty.
+    pub stdout: String,
+    /// Standard error of a command.
+    pub stderr: String,
+    /// Exit code of a command.
+    pub exit: u8,
+}
+
+/// A payload that cannot be read. What a host sends is in no message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// It is not what the host's documentation says.
+    #[error("{host} sent what cannot be read: {why}")]
+    Malformed {
+        /// The host.
+        host: &'static str,
+        /// What is wrong, without its content.
+        why: String,
+    },
+    /// An event that this version does not know: it needs no answer.
+    #[error("{host} sent an event that is not known here: `{event}`")]
+    UnknownEvent {
+        /// The host.
+        host: &'static str,
+        /// Its name, cut to a sane length.
+        event: String,
+    },
+}
+
+/// One host.
+pub trait Adapter: std::fmt::Debug + Send + Sync {
+    /// Its name, such as `claude-code`.
+    fn host(&self) -> &'static str;
+
+    /// Versions of the host that have been tested with it, newest first.
+    fn tested(&self) -> &'static [&'static str];
+
+    /// The payload as a question.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    fn decode(&self, native: &Native<'_>) -> Result<Event, DecodeError>;
+
+    /// The answer as the host takes it at the point of `asked`: nothing that the host would reject.
+    fn encode(&self, asked: &Event, answer: &Answer) -> Reply;
+
+    /// The strongest refusal that the host understands at any event: for a payload that could not be
+    /// read, or where AIR cannot be asked.
+    fn refuse(&self, native: &Native<'_>, reason: &str) -> Reply;
+}
