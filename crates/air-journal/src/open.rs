@@ -137,6 +137,13 @@ fn closing_checkpoint(conn: &Connection, on: bool) -> rusqlite::Result<()> {
 
 /// The schema version; `None` of a database that holds nothing yet.
 fn version(conn: &Connection, path: &Path) -> Result<Option<u32>, OpenError> {
+    // One transaction: another process may be making the journal between two looks at it.
+    let tx = conn.unchecked_transaction().map_err(|error| OpenError::from_sqlite(path, error))?;
+    version_within(&tx, path)
+}
+
+/// The same, of a connection that has a transaction open.
+fn version_within(conn: &Connection, path: &Path) -> Result<Option<u32>, OpenError> {
     let read = || {
         let id: i32 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;
         let version: u32 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -185,7 +192,7 @@ fn migrate(conn: &mut Connection, path: &Path) -> Result<(), OpenError> {
     let sqlite = |error| OpenError::from_sqlite(path, error);
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
     // Again, under the lock: another process may have done it meanwhile.
-    let found = version(&tx, path)?.unwrap_or(0);
+    let found = version_within(&tx, path)?.unwrap_or(0);
     for step in MIGRATIONS.iter().skip(found as usize) {
         tx.execute_batch(step).map_err(sqlite)?;
     }
