@@ -58,6 +58,19 @@ pub trait Workspace: Send + Sync {
         mentioned: &'a [String],
     ) -> BoxFuture<'a, Result<Effects, WorkspaceError>>;
 
+    /// The call that began at `by` has ended: what it left is what [`Self::effects`] has just seen. Of
+    /// several that began there, the last counts.
+    fn left<'a>(&'a self, _by: &'a CheckpointId) -> BoxFuture<'a, Result<(), WorkspaceError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// What `path` may stand for, absolute: with links to directories on its way followed, and, where it
+    /// is a link itself, what that leads to as well. Empty where that cannot be told, as where a directory
+    /// on its way is not there.
+    fn followed(&self, _path: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What `output`, the output and the error of the call after `since`, repeats of what was there
     /// before. Asked for after [`Self::effects`], with the same `mentioned`. `None`: what these say
     /// stands.

@@ -158,6 +158,13 @@ pub enum SessionEvent {
         /// Who decided.
         by: DecidedBy,
     },
+    /// The host goes on, and the call does too: it is examined when it ends.
+    StepGoesOn {
+        /// Position of the step.
+        index: u32,
+        /// What the host calls it from now on.
+        background: String,
+    },
     /// A call came back and was examined.
     StepReviewed {
         /// Position of the step.
@@ -231,6 +238,8 @@ pub struct OpenStep {
     pub step: PayloadId,
     /// The state before it.
     pub checkpoint: CheckpointId,
+    /// What the host calls it, where it goes on while the host does.
+    pub background: Option<String>,
 }
 
 /// One session.
@@ -267,6 +276,7 @@ impl SessionEvent {
             Self::StepStarted { .. } => "step_started",
             Self::ApprovalAsked { .. } => "approval_asked",
             Self::ApprovalGiven { .. } => "approval_given",
+            Self::StepGoesOn { .. } => "step_goes_on",
             Self::StepReviewed { .. } => "step_reviewed",
             Self::Spent { .. } => "spent",
             Self::Released => "released",
@@ -352,7 +362,9 @@ impl Session {
             (_, E::ResponseStarted { incident, index }) => {
                 self.open.contains_key(index) && !self.knows(incident)
             }
-            (_, E::StepReviewed { index, .. }) => self.open.contains_key(index),
+            (_, E::StepReviewed { index, .. } | E::StepGoesOn { index, .. }) => {
+                self.open.contains_key(index)
+            }
             (
                 Status::Responding { .. },
                 E::ResponseEnded { incident } | E::ResponseEscalated { incident },
@@ -384,7 +396,8 @@ impl Session {
                 self.last_index = self.last_index.max(*index);
                 let (call, tool, step) = (call.clone(), tool.clone(), step.clone());
                 let checkpoint = checkpoint.clone();
-                self.open.insert(*index, OpenStep { call, tool, step, checkpoint });
+                let background = None;
+                self.open.insert(*index, OpenStep { call, tool, step, checkpoint, background });
                 if let Some(approval) = approval {
                     self.approvals.remove(approval);
                 }
@@ -400,6 +413,11 @@ impl Session {
             E::ApprovalGiven { approval, allowed, .. } => {
                 if let Some(asked) = self.approvals.get_mut(approval) {
                     asked.allowed = Some(*allowed);
+                }
+            }
+            E::StepGoesOn { index, background } => {
+                if let Some(open) = self.open.get_mut(index) {
+                    open.background = Some(background.clone());
                 }
             }
             E::StepReviewed { index, review, .. } => {

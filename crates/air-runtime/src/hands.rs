@@ -146,6 +146,8 @@ impl Guarded<'_> {
         let mut changed = Vec::new();
         let harm = match self.effects(&done, checkpoint).await {
             Ok(effects) => {
+                // Where this fails, nothing of it is taken back by itself.
+                let _ = self.ports.workspace.left(checkpoint).await;
                 changed = effects.files.items.iter().map(|file| file.path.clone()).collect();
                 let decided = self.decide(&done, checkpoint, &effects).await;
                 if !effects.are_none() {

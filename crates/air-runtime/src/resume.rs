@@ -124,6 +124,7 @@ impl Session {
             doubted: false,
             agent_at: AgentAt::of(beside.as_ref()),
             asking: Asking::default(),
+            concurrent: opening.concurrent,
             was_judged: judge.is_some(),
             id,
             ports,

@@ -12,15 +12,15 @@ use std::{
 
 use air_core::{
     code::CodeFacts,
-    effects::{Effects, Observed},
+    effects::Effects,
     evaluation::{Advance, AfterStep, Decided, Evaluation, Review},
     fact::Facts,
     id::{CheckpointId, RuleName},
     incident::Incident,
     outcome::Verdict,
-    port::{Background, Durability, Event, Stream},
+    port::{Background, Durability},
     question::QuestionKind,
-    session::{OpenStep, SessionEvent, Status},
+    session::{OpenStep, SessionEvent},
     step::{CompletedStep, Observation, ProposedStep},
     withhold,
 };
@@ -32,9 +32,8 @@ use futures::{
 use crate::{
     decide::{decide, inquiry, payload, records, told, verdicts},
     gate::AgentAt,
-    hosted::attribute::attribute,
+    hosted::attribute::Foreign,
     models::ReviewMode,
-    respond,
     session::{ReviewReply, RuntimeError, Session, Ticket},
 };
 
@@ -158,17 +157,13 @@ impl Session {
         let step = CompletedStep { proposed: step, observation };
         let scene = self.scene(&step.proposed, Some((&step.observation, &checkpoint)), code);
         let mut effects = scene.effects(&checkpoint).await;
+        if !goes_on {
+            // Where this fails, nothing of it is taken back by itself.
+            let _ = self.ports.workspace.left(&checkpoint).await;
+        }
+        let mut foreign = Foreign::default();
         if self.agent_at != AgentAt::Here {
-            let mut running = self.running_beside(step.proposed.index).await?;
-            running.extend(self.taken().await?);
-            let own = self.named(scene.code());
-            attribute(&mut effects, &own, &running);
-            let tool = self.ports.tools.tool(&step.proposed.call.tool);
-            if tool.is_some_and(|tool| !tool.side_effects) {
-                // What has changed meanwhile, others did.
-                effects.files = Observed::default();
-                effects.processes = Observed::default();
-            }
+            foreign = self.attribute(&step.proposed, scene.code(), &mut effects).await?;
         }
         let mut evaluation = self.engine.after_step(&step.proposed.call);
         let mut facts = scene.facts();
@@ -206,46 +201,23 @@ impl Session {
             },
             _ => decide(&scene, evaluation, &mut facts, Some(&effects)).await,
         };
+        let decided = match decided.decision {
+            Review::Continue if !foreign.is_none() => {
+                let (all, mut facts) = (foreign.with(&effects), scene.facts());
+                let evaluation = self.engine.after_step(&step.proposed.call);
+                let found = decide(&scene, evaluation, &mut facts, Some(&all)).await;
+                if found.decision == Review::Respond { foreign.doubt(found) } else { decided }
+            }
+            _ => decided,
+        };
         if goes_on && decided.decision != Review::Respond {
             return Ok(ReviewReply::Continue(Vec::new()));
         }
+        if goes_on {
+            let _ = self.ports.workspace.left(&checkpoint).await;
+        }
         let code = scene.code;
         self.conclude(Done { step, checkpoint, code, effects, facts, foretold }, decided).await
-    }
-
-    /// The paths that other calls name which still run.
-    async fn running_beside(&self, index: u32) -> Result<Vec<Vec<String>>, RuntimeError> {
-        let mut all = Vec::new();
-        for (other, open) in self.machine.open_steps() {
-            // What changes nothing by itself answers for nothing.
-            let is_passive = self.ports.tools.tool(&open.tool).is_some_and(|it| !it.side_effects);
-            if *other == index || is_passive {
-                continue;
-            }
-            let Some(step) = self.started(open).await? else { continue };
-            all.push(self.named(&self.history.read(&self.ports, &step)));
-        }
-        Ok(all)
-    }
-
-    /// The paths of the session's incidents so far: another call that ran at once has not done that.
-    async fn taken(&self) -> Result<Vec<Vec<String>>, RuntimeError> {
-        let mut all = Vec::new();
-        if *self.machine.status() == Status::Monitoring {
-            return Ok(all);
-        }
-        let journal = &*self.ports.journal;
-        for record in journal.read(&Stream::Session(self.id.clone())).await? {
-            let Event::Session(SessionEvent::ResponseStarted { incident, .. }) = record.event
-            else {
-                continue;
-            };
-            let incident = respond::load(journal, &incident).await?;
-            let effects = journal.payload(&incident.detection().effects).await?.unwrap_or_default();
-            let effects: Effects = serde_json::from_slice(&effects).unwrap_or_default();
-            all.push(effects.files.items.into_iter().map(|file| file.path).collect());
-        }
-        Ok(all)
     }
 
     /// The step that was started, unless it was erased.
@@ -255,10 +227,6 @@ impl Session {
     ) -> Result<Option<ProposedStep>, RuntimeError> {
         let payload = self.ports.journal.payload(&open.step).await?;
         Ok(payload.and_then(|json| serde_json::from_slice(&json).ok()))
-    }
-
-    fn named(&self, code: &CodeFacts) -> Vec<String> {
-        code.paths.iter().map(|path| self.ports.workspace.absolute(path)).collect()
     }
 
     /// Waits until the verdict on the last step is there to be taken up, by [`Self::take_up`]; for ever
@@ -327,6 +295,8 @@ impl Session {
         let scene = self.scene(&step.proposed, Some((&step.observation, &checkpoint)), code);
         let code = Arc::clone(scene.code());
         if decided.decision == Review::Respond {
+            let paths = effects.files.items.iter().map(|file| file.path.clone()).collect();
+            self.concurrent.claim(&self.id, &step.proposed.call.id, paths);
             let known = scene.code;
             let seen = step.observation.clone().unwrap_or_default();
             let rules: Vec<_> =
@@ -352,6 +322,7 @@ impl Session {
             shadow: records(&decided.shadow),
         };
         self.record(event, Durability::Process).await?;
+        self.concurrent.end(&self.id, &step.proposed.call.id);
         self.history.push(&step, effects, &code, &*self.ports.workspace);
         self.mistaken.extend(foretold);
         Ok(match review {

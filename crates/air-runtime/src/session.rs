@@ -23,6 +23,7 @@ use crate::{
     eradicate,
     facts::{History, Scene},
     gate::{AgentAt, Passed},
+    hosted::Concurrent,
     models::Models,
     respond::Until,
     review::{Pending, Wait},
@@ -84,6 +85,8 @@ pub struct Opening {
     pub beside: Option<Beside>,
     /// The rules in force, where they are loaded already. Default: they are loaded.
     pub engine: Option<Engine>,
+    /// Calls of the other sessions of this process beside hosts.
+    pub concurrent: Arc<Concurrent>,
 }
 
 /// Leave to run one call. Give it back to [`Session::after_step`].
@@ -169,6 +172,7 @@ pub struct Session {
     pub(crate) agent_at: AgentAt,
     /// Who is asked where a person has to be.
     pub(crate) asking: Asking,
+    pub(crate) concurrent: Arc<Concurrent>,
 }
 
 impl Session {
@@ -202,6 +206,7 @@ impl Session {
             doubted: false,
             agent_at: AgentAt::of(opening.beside.as_ref()),
             asking: Asking::default(),
+            concurrent: opening.concurrent,
             faults,
             ports,
         };
@@ -404,6 +409,16 @@ impl Session {
         let expected = self.machine.revision();
         self.ports.journal.append(&stream, expected, &[record], durability).await?;
         self.machine.apply(&event);
+        let is_over = match event {
+            SessionEvent::ResponseEnded { .. } | SessionEvent::ResponseEscalated { .. } => {
+                !matches!(self.machine.status(), Status::Responding { .. })
+            }
+            SessionEvent::TaskEnded => true,
+            _ => false,
+        };
+        if is_over {
+            self.concurrent.leave(&self.id);
+        }
         Ok(())
     }
 }

@@ -226,6 +226,7 @@ impl Stage {
         Opening {
             beside: None,
             engine: None,
+            concurrent: Arc::default(),
             session,
             task: task.to_owned(),
             agent: "case".to_owned(),

@@ -29,6 +29,15 @@ impl Workspace for LocalWorkspace {
         self.off_thread(move |inner| inner.effects(&since, &mentioned))
     }
 
+    fn left<'a>(&'a self, by: &'a CheckpointId) -> BoxFuture<'a, Result<(), WorkspaceError>> {
+        let by = by.clone();
+        self.off_thread(move |inner| inner.left(&by))
+    }
+
+    fn followed(&self, path: &str) -> Vec<String> {
+        self.inner.followed(path)
+    }
+
     fn output<'a>(
         &'a self,
         since: &'a CheckpointId,

@@ -17,6 +17,7 @@ use crate::{
     effects::agent_path,
     layers::{Layers, Writers},
     shared::put_back,
+    spans::{Plan, retain},
     workspace::{Inner, Running, counted, failed, few},
 };
 
@@ -36,15 +37,16 @@ impl Inner {
         let target = running.layers.held(to).map_err(failed)?;
         let left = Self::processes_of(&mut running).map_or(true, |left| !left.is_empty());
         let runs_on = running.runs_on || left;
-        let examined = running.examined.clone();
+        let left_by = running.left.clone();
         let Running { network, sandbox, .. } = &mut *running;
         network.keep(sandbox.as_mut(), to);
         running.services.is_replaced |= running.sandbox.take().is_some();
         let layers = &mut running.layers;
+        let beside = self.config.beside.is_some();
         // What changed since the call was changed by somebody else, unless the agent's processes ran
         // on, a tool ran since, or the layer is the agent's alone.
-        let is_known = !runs_on && !layers.is_layered() && layers.is_current();
-        let mut left_behind = match examined.filter(|_| is_known) {
+        let is_known = !runs_on && !layers.is_layered() && layers.is_current() && !beside;
+        let mut left_behind = match left_by.filter(|_| is_known) {
             Some(last) => Some(match layers.after(&last).map_err(failed)? {
                 Some(tree) => tree,
                 // It left nothing.
@@ -59,14 +61,41 @@ impl Inner {
             left_behind = None;
         }
         let shown = layers.differing(to).map_err(failed)?;
-        let mut wanted =
-            changes(&target, left_behind.as_ref().unwrap_or_else(|| layers.timeline.tree()));
+        let mut torn = BTreeSet::new();
+        let mut wanted = if beside {
+            // People work there too: only what the session's calls did, whenever it was examined.
+            let spans = layers.spans(to).map_err(failed)?;
+            let plan = Plan::of(layers, &spans, &|_| None)?;
+            torn = plan.torn;
+            // What no call was seen to leave so, somebody else did.
+            let known: BTreeSet<Place> =
+                plan.changes.iter().map(|change| change.place.clone()).collect();
+            let others = differences(&target, layers.timeline.tree()).into_iter();
+            let others = others.map(|difference| difference.place.clone());
+            torn.extend(others.filter(|place| !known.contains(place)));
+            plan.changes
+        } else {
+            changes(&target, left_behind.as_ref().unwrap_or_else(|| layers.timeline.tree()))
+        };
         retain(&mut wanted, only.as_ref());
+        torn.retain(|place| only.as_ref().is_none_or(|only| only.contains(place)));
         let shared = put_back(layers, &wanted);
         if shared.has_changed {
             layers.look(&Writers::default());
-            wanted = changes(&target, layers.timeline.tree());
-            retain(&mut wanted, only.as_ref());
+            let now = layers.timeline.tree();
+            if beside {
+                for change in &mut wanted {
+                    let (Some(now), Some(to)) = (now.entries.get(&change.place), &change.to) else {
+                        continue;
+                    };
+                    if now.is_same(to) {
+                        change.from = Some(now.clone());
+                    }
+                }
+            } else {
+                wanted = changes(&target, now);
+                retain(&mut wanted, only.as_ref());
+            }
         }
         let now = left_behind.as_ref().unwrap_or_else(|| layers.timeline.tree());
         let unread = target.blind();
@@ -113,6 +142,10 @@ impl Inner {
         };
         let mut refused: Vec<String> = blind;
         refused.extend(shared.left);
+        refused.extend(torn.iter().map(|place| {
+            let path = agent_path(layers.roots(), place);
+            format!("{path}: somebody else changed it since")
+        }));
         refused.extend(held_back(layers, &applied));
         if !refused.is_empty() {
             let why = format!("not restored: {}{late}", few(&refused));
@@ -192,14 +225,6 @@ fn changes(target: &Tree, now: &Tree) -> Vec<Change> {
         }
     }
     changes
-}
-
-/// Only these places, and what changes of a directory when they do.
-fn retain(changes: &mut Vec<Change>, only: Option<&BTreeSet<Place>>) {
-    let Some(only) = only else { return };
-    let parents: BTreeSet<Place> =
-        only.iter().map(|(at, path)| (*at, beneath::split(path).0.to_vec())).collect();
-    changes.retain(|change| only.contains(&change.place) || parents.contains(&change.place));
 }
 
 fn held_back(layers: &Layers, applied: &Applied) -> Vec<String> {

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use air_checkpoint::{Entry, Place, TimelineError, Tree, apply::Change, differences};
+use air_checkpoint::{
+    Entry, Place, TimelineError, Tree, apply::Change, beneath, differences,
+};
 use air_core::port::WorkspaceError;
 
 use crate::{
@@ -22,7 +24,11 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// The latest span is taken back first, so that a place goes back through what it was.
-    pub(crate) fn of(layers: &Layers, spans: &[Span]) -> Result<Self, WorkspaceError> {
+    pub(crate) fn of(
+        layers: &Layers,
+        spans: &[Span],
+        place: &dyn Fn(&String) -> Option<Place>,
+    ) -> Result<Self, WorkspaceError> {
         let mut all: BTreeMap<Place, Change> = BTreeMap::new();
         let mut torn = BTreeSet::new();
         // Between the steps on a layer nobody changes anything: they are one span.
@@ -33,7 +39,11 @@ impl Plan {
             _ => spans.to_vec(),
         };
         for one in whole.iter().rev() {
-            for change in span(layers, one)? {
+            let own = one.own.as_ref();
+            let own = own.map(|own| own.iter().filter_map(place).collect::<BTreeSet<Place>>());
+            let mut changes = span(layers, one)?;
+            retain(&mut changes, own.as_ref());
+            for change in changes {
                 if torn.contains(&change.place) {
                     continue;
                 }
@@ -54,6 +64,14 @@ impl Plan {
     }
 }
 
+/// Only these places, and what changes of a directory when they do.
+pub(crate) fn retain(changes: &mut Vec<Change>, only: Option<&BTreeSet<Place>>) {
+    let Some(only) = only else { return };
+    let parents: BTreeSet<Place> =
+        only.iter().map(|(at, path)| (*at, beneath::split(path).0.to_vec())).collect();
+    changes.retain(|change| only.contains(&change.place) || parents.contains(&change.place));
+}
+
 fn is_same(one: Option<&Entry>, another: Option<&Entry>) -> bool {
     match (one, another) {
         (Some(one), Some(another)) => one.is_same(another),
@@ -64,7 +82,7 @@ fn is_same(one: Option<&Entry>, another: Option<&Entry>) -> bool {
 
 /// What takes back what was done in one span, in the workspace.
 fn span(layers: &Layers, span: &Span) -> Result<Vec<Change>, WorkspaceError> {
-    let Span { before, last, is_examined, next } = span;
+    let Span { before, last, is_examined, next, own: _ } = span;
     let failed = |error: TimelineError| match error {
         TimelineError::Unknown(_) => WorkspaceError::UnknownCheckpoint(before.clone()),
         other => failed(other),

@@ -49,12 +49,20 @@ pub struct Span {
     /// The state before the next step, which counts where that is not so. `None`: the session's last
     /// state.
     pub next: Option<CheckpointId>,
+    /// The paths that they have changed, as the agent calls them, where others may have changed more.
+    /// `None`: all that differs was their doing.
+    pub own: Option<Vec<String>>,
 }
 
 impl Span {
+    /// What one step did that began at a state and was examined.
+    pub(crate) fn examined(before: CheckpointId) -> Self {
+        Self { is_examined: true, ..Self::between(before, None) }
+    }
+
     /// What was done between two states, by whomever. `None`: to the session's last state.
     pub fn between(before: CheckpointId, next: Option<CheckpointId>) -> Self {
-        Self { last: before.clone(), before, is_examined: false, next }
+        Self { last: before.clone(), before, is_examined: false, next, own: None }
     }
 }
 
@@ -183,7 +191,8 @@ impl Inner {
         let mut running = self.running();
         running.sandbox = None;
         let layers = &mut running.layers;
-        let Plan { mut changes, mut torn } = Plan::of(layers, &request.spans)?;
+        let place = |path: &String| self.view.place(&self.roots, &self.view.meant(path));
+        let Plan { mut changes, mut torn } = Plan::of(layers, &request.spans, &place)?;
         let wanted = self.wanted(layers, &request.only)?;
         let is_wanted =
             |place: &Place| wanted.is_empty() || wanted.iter().any(|path| below(path, place));

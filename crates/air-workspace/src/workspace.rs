@@ -5,7 +5,7 @@ use std::{
     fmt::Write as _,
     io,
     os::unix::ffi::OsStrExt,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -76,6 +76,8 @@ pub(crate) struct Running {
     pub(crate) runs_on: bool,
     /// Where the last call began whose effects were asked for.
     pub(crate) examined: Option<CheckpointId>,
+    /// The checkpoint before the call that ended last: what it left is remembered.
+    pub(crate) left: Option<CheckpointId>,
     /// What differed then.
     shown: Vec<Shown>,
     /// What had been connected to when effects were last asked for.
@@ -179,6 +181,7 @@ impl LocalWorkspace {
             services: Past::default(),
             runs_on: false,
             examined: None,
+            left: None,
             shown: Vec::new(),
             connected: Vec::new(),
             reads: Vec::new(),
@@ -290,7 +293,6 @@ impl Inner {
         let mut running = self.running();
         self.look(&mut running);
         let changes = running.layers.since(since).map_err(failed)?;
-        running.layers.mark_after(since).map_err(failed)?;
         running.examined = Some(since.clone());
         let (outside, inside) = self.named(mentioned);
         let Running { layers, origins, network, sandbox, connected, .. } = &mut *running;
@@ -323,6 +325,14 @@ impl Inner {
             services,
             output: Observed::partial(Vec::new(), "the output was not examined"),
         })
+    }
+
+    /// What the call that began at a checkpoint left is what was looked at last.
+    pub(crate) fn left(&self, by: &CheckpointId) -> Result<(), WorkspaceError> {
+        let mut running = self.running();
+        running.layers.mark_after(by).map_err(failed)?;
+        running.left = Some(by.clone());
+        Ok(())
     }
 
     /// What the output of the call repeats whose effects were asked for last.
@@ -410,6 +420,27 @@ impl Inner {
     }
 
     /// A tool has read a file, by the name that the agent gave it.
+    /// What a path may stand for, as the agent calls it.
+    pub(crate) fn followed(&self, path: &str) -> Vec<String> {
+        let path = self.view.meant(path);
+        let parent = path.parent().zip(path.file_name());
+        let of_parent = parent.map_or_else(
+            || path.canonicalize().ok(),
+            |(parent, name)| Some(parent.canonicalize().ok()?.join(name)),
+        );
+        let Some(of_parent) = of_parent else { return Vec::new() };
+        let whole = path.canonicalize().ok().filter(|whole| *whole != of_parent);
+        let shown = |real: PathBuf| {
+            let mut roots = self.roots.iter();
+            let below = roots.find_map(|root| {
+                let host = root.host.canonicalize().ok()?;
+                Some(root.agent.join(real.strip_prefix(host).ok()?))
+            });
+            below.unwrap_or(real).to_string_lossy().into_owned()
+        };
+        [of_parent].into_iter().chain(whole).map(shown).collect()
+    }
+
     pub(crate) fn note_read(&self, path: &str) {
         let path = self.view.meant(path).to_string_lossy().into_owned();
         self.running().reads.push(ReadEffect { path });

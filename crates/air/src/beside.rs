@@ -19,7 +19,7 @@ use air_core::{
 };
 use air_facts::CodeParser;
 use air_journal::SqliteJournal;
-use air_runtime::{GuardrailFault, Hand, Hosted, Opening, Ports, load_engine};
+use air_runtime::{Concurrent, GuardrailFault, Hand, Hosted, Opening, Ports, load_engine};
 use air_synth::Compiler;
 use air_workspace::{LocalWorkspace, Unwatched, Watches};
 
@@ -35,6 +35,8 @@ pub struct Attended {
     engine: RwLock<Engine>,
     /// What changes in the directories of all sessions.
     watches: Arc<Watches>,
+    /// What runs in all sessions.
+    concurrent: Arc<Concurrent>,
     _lock: File,
 }
 
@@ -86,7 +88,7 @@ impl Attended {
         let lock = air.lock()?;
         let (engine, faults) = engine(&air).await?;
         let watches = Watches::new(&air.settings.state.join("watch"));
-        Ok((Self { air, home, engine: RwLock::new(engine), watches, _lock: lock }, faults))
+        Ok((Self { air, home, engine: RwLock::new(engine), watches, concurrent: Arc::default(), _lock: lock }, faults))
     }
 
     /// The journal and guardrail store.
@@ -123,6 +125,7 @@ impl Attended {
             agent: beside.host.clone(),
             beside: Some(beside),
             engine: Some(self.engine()),
+            concurrent: Arc::clone(&self.concurrent),
             ..self.air.opening(&id)
         };
         let hosted = Hosted::open(self.ports(&place), opening).await?;
@@ -138,7 +141,11 @@ impl Attended {
         let known = self.known(id).await?;
         let known = known.ok_or_else(|| AirError::UnknownSession(id.clone()))?;
         let (place, unwatched) = self.place(id, Path::new(&known.beside.tree));
-        let opening = Opening { engine: Some(self.engine()), ..self.air.opening(id) };
+        let opening = Opening {
+            engine: Some(self.engine()),
+            concurrent: Arc::clone(&self.concurrent),
+            ..self.air.opening(id)
+        };
         let hosted = Hosted::reopen(self.ports(&place), opening).await?;
         Ok(Joined { hosted, place, unwatched })
     }

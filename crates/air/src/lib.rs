@@ -308,6 +308,7 @@ impl Air {
         Opening {
             beside: None,
             engine: None,
+            concurrent: Arc::default(),
             session: id.clone(),
             task: String::new(),
             agent: String::new(),

@@ -138,6 +138,14 @@ impl Workspace for Metered {
         self.inner.quarantine(incident, paths)
     }
 
+    fn left<'a>(&'a self, by: &'a CheckpointId) -> BoxFuture<'a, Result<(), WorkspaceError>> {
+        self.inner.left(by)
+    }
+
+    fn followed(&self, path: &str) -> Vec<String> {
+        self.inner.followed(path)
+    }
+
     fn absolute(&self, path: &str) -> String {
         self.inner.absolute(path)
     }

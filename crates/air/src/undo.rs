@@ -3,10 +3,12 @@
 use std::{collections::BTreeMap, path::Path};
 
 use air_core::{
+    effects::Effects,
     id::{CheckpointId, IncidentId, SessionId, Timestamp},
     incident::Ending,
     port::{Clock as _, Durability, Event, Journal as _, Record, Stream},
     session::SessionEvent,
+    step::CompletedStep,
 };
 use air_runtime::{Hosted, RuntimeError};
 use air_workspace::{LocalWorkspace, Span, UndoRequest, Undone, UndoneAs, Unsettled};
@@ -117,6 +119,36 @@ impl Air {
         Ok(restored)
     }
 
+    /// Of each step that was examined, the paths that it was found to have changed, where all of them are
+    /// known.
+    async fn own(&self, events: &[SessionEvent]) -> Result<BTreeMap<u32, Vec<String>>, AirError> {
+        let mut own = BTreeMap::new();
+        for event in events {
+            let (index, effects) = match event {
+                SessionEvent::StepReviewed { index, done, .. } => {
+                    let done = self.journal.payload(done).await?;
+                    let done = done.and_then(|json| serde_json::from_slice(&json).ok());
+                    let Some((_, effects)): Option<(CompletedStep, Effects)> = done else { continue };
+                    (*index, effects)
+                }
+                SessionEvent::ResponseStarted { index, incident } => {
+                    let record = records::incident(&*self.journal, incident).await?;
+                    let effects = &record.incident.detection().effects;
+                    let effects = self.journal.payload(effects).await?;
+                    let effects = effects.and_then(|json| serde_json::from_slice(&json).ok());
+                    let Some(effects) = effects else { continue };
+                    (*index, effects)
+                }
+                _ => continue,
+            };
+            if effects.files.incomplete.is_none() {
+                let paths = effects.files.items.into_iter().map(|file| file.path);
+                own.insert(index, paths.collect());
+            }
+        }
+        Ok(own)
+    }
+
     /// The session that is meant, and the step.
     pub(crate) async fn aim(&self, what: &Undo) -> Result<(SessionId, Option<u32>), AirError> {
         if let Some(incident) = &what.incident {
@@ -201,7 +233,11 @@ impl Undoing<'_> {
             (self.workspace.undo_again(last.clone(), what.dry_run).await, Some(last))
         } else {
             let restored = self.air.restored(&events).await?;
-            let spans = spans(&events, step, &restored);
+            let own = match self.hosted {
+                Some(_) => self.air.own(&events).await?,
+                None => BTreeMap::new(),
+            };
+            let spans = spans(&events, step, &restored, &own);
             if spans.is_empty() {
                 let which = step.map_or_else(String::new, |step| format!(" {step}"));
                 let why =
@@ -264,8 +300,13 @@ impl Undoing<'_> {
 }
 
 /// Before and after each step, or the one that is wanted. Beside a host several may run at the same time:
-/// what each of them did is not told apart, so they are one span.
-fn spans(events: &[SessionEvent], wanted: Option<u32>, restored: &[u32]) -> Vec<Span> {
+/// they are one span. `own` are the paths that each of them changed, as far as that is known.
+fn spans(
+    events: &[SessionEvent],
+    wanted: Option<u32>,
+    restored: &[u32],
+    own: &BTreeMap<u32, Vec<String>>,
+) -> Vec<Span> {
     let is_wanted = |index: u32| match wanted {
         Some(wanted) => wanted == index,
         None => !restored.contains(&index),
@@ -283,7 +324,10 @@ fn spans(events: &[SessionEvent], wanted: Option<u32>, restored: &[u32]) -> Vec<
                 }
                 match spans.last_mut().filter(|_| !open.is_empty()) {
                     Some(span) => (span.next, span.is_examined) = (None, false),
-                    None => spans.push(Span::between(checkpoint.clone(), None)),
+                    None => spans.push(Span {
+                        own: Some(Vec::new()),
+                        ..Span::between(checkpoint.clone(), None)
+                    }),
                 }
                 open.insert(*index, checkpoint);
             }
@@ -293,10 +337,16 @@ fn spans(events: &[SessionEvent], wanted: Option<u32>, restored: &[u32]) -> Vec<
                 if let Some(span) = spans.last_mut() {
                     span.last = checkpoint.clone();
                     span.is_examined = open.is_empty();
+                    // Of one of them it may not be known: then not of all.
+                    span.own = match (span.own.take(), own.get(index)) {
+                        (Some(known), Some(paths)) => Some([known, paths.clone()].concat()),
+                        _ => None,
+                    };
                 }
             }
             _ => {}
         }
     }
+    spans.iter_mut().filter(|span| !span.is_examined).for_each(|span| span.own = None);
     spans
 }

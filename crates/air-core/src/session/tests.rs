@@ -27,6 +27,9 @@ fn events() -> Vec<SessionEvent> {
     events.push(undone());
     for index in 1..=3 {
         events.push(started(index));
+        if index == 1 {
+            events.push(SessionEvent::StepGoesOn { index, background: "b1".into() });
+        }
         for review in [Review::Continue, Review::Ask, Review::Respond] {
             events.push(reviewed(index, review));
         }
@@ -207,6 +210,15 @@ fn only_an_open_step_is_reviewed_and_only_once() {
             assert!(!after.open.contains_key(index));
         }
     });
+}
+
+#[test]
+fn a_call_that_goes_on_stays_open_under_the_name_that_the_host_gives_it() {
+    let goes_on = SessionEvent::StepGoesOn { index: 1, background: "b1".into() };
+    let session = after(&[opened(), started(1), goes_on.clone()]);
+    assert_eq!(session.open_steps()[&1].background.as_deref(), Some("b1"));
+    let session = after(&[opened(), started(1), reviewed(1, Review::Continue)]);
+    assert!(session.admits(&goes_on).is_err());
 }
 
 #[test]

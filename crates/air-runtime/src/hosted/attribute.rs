@@ -1,24 +1,212 @@
-//! Whose effects these are, where several calls run at once.
+//! Whose effects these are, where several calls run at once, and people work in the same directory.
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
-use air_core::effects::Effects;
+use air_core::{
+    code::{Activity, CodeFacts, Operation},
+    effects::{Effects, FileEffect, Observed},
+    evaluation::{Decided, Review},
+    outcome::{Outcome, Verdict},
+    port::{Event, Stream, Workspace},
+    session::{SessionEvent, Status},
+    step::ProposedStep,
+};
 
-/// Leaves out of `effects` what a call names that still runs, and this one does not: it is examined
-/// with that one. What nobody names stays. Paths are absolute.
-pub(crate) fn attribute(effects: &mut Effects, own: &[String], running: &[Vec<String>]) {
-    let names = |paths: &[String], path: &str| {
-        let path = Path::new(path);
-        paths.iter().any(|named| path.starts_with(named))
-    };
+use super::scope;
+use crate::{
+    respond,
+    session::{RuntimeError, Session},
+};
+
+/// What has changed while a call ran that is not its own doing, as far as is known.
+#[derive(Debug, Default)]
+pub(crate) struct Foreign {
+    /// What it cannot have done, going by what it says, and nobody else that is known has: a person, or
+    /// something in it that is not what it seems.
+    files: Vec<FileEffect>,
+}
+
+impl Session {
+    /// Leaves out of `effects` what others have done while the step ran.
+    pub(crate) async fn attribute(
+        &self,
+        step: &ProposedStep,
+        code: &CodeFacts,
+        effects: &mut Effects,
+    ) -> Result<Foreign, RuntimeError> {
+        let tool = self.ports.tools.tool(&step.call.tool);
+        if tool.is_some_and(|tool| !tool.side_effects) {
+            // What has changed meanwhile, others did.
+            effects.files = Observed::default();
+            effects.processes = Observed::default();
+            return Ok(Foreign::default());
+        }
+        let mut running = self.running_beside(step.index).await?;
+        running.extend(self.taken().await?);
+        running.extend(self.concurrent.beside(&self.id, &step.call.id));
+        let own = self.named(code);
+        leave_out(effects, &own, &running);
+        let workspace = &*self.ports.workspace;
+        let Some(reach) = reach(code, workspace) else { return Ok(Foreign::default()) };
+        let is_own = |file: &FileEffect| within(&reach, &file.path);
+        let all = std::mem::take(&mut effects.files.items);
+        let (own, files) = all.into_iter().partition(is_own);
+        effects.files.items = own;
+        Ok(Foreign { files })
+    }
+
+    /// A call begins: other sessions of this process know what it names.
+    pub(crate) fn begins(&self, step: &ProposedStep) {
+        let tool = self.ports.tools.tool(&step.call.tool);
+        if tool.is_none_or(|tool| tool.side_effects) {
+            let named = self.named(&self.history.read(&self.ports, step));
+            self.concurrent.begin(&self.id, &step.call.id, named);
+        }
+    }
+
+    /// The session goes on: what of it runs is known to others again.
+    pub(crate) async fn register(&self) -> Result<(), RuntimeError> {
+        for open in self.machine.open_steps().values() {
+            if let Some(step) = self.started(open).await? {
+                self.begins(&step);
+            }
+        }
+        if let Status::Responding { incident } = self.machine.status() {
+            let incident = respond::load(&*self.ports.journal, incident).await?;
+            let step = respond::Case::load(&self.ports, &incident).await?.step.proposed;
+            let taken = self.taken().await?.concat();
+            self.concurrent.claim(&self.id, &step.call.id, taken);
+        }
+        Ok(())
+    }
+
+    /// The paths that other calls of the session name which still run.
+    async fn running_beside(&self, index: u32) -> Result<Vec<Vec<String>>, RuntimeError> {
+        let mut all = Vec::new();
+        for (other, open) in self.machine.open_steps() {
+            // What changes nothing by itself answers for nothing.
+            let is_passive = self.ports.tools.tool(&open.tool).is_some_and(|it| !it.side_effects);
+            if *other == index || is_passive {
+                continue;
+            }
+            let Some(step) = self.started(open).await? else { continue };
+            all.push(self.named(&self.history.read(&self.ports, &step)));
+        }
+        Ok(all)
+    }
+
+    /// The paths of the session's incidents so far: another call that ran at once has not done that.
+    async fn taken(&self) -> Result<Vec<Vec<String>>, RuntimeError> {
+        let mut all = Vec::new();
+        if *self.machine.status() == Status::Monitoring {
+            return Ok(all);
+        }
+        let journal = &*self.ports.journal;
+        for record in journal.read(&Stream::Session(self.id.clone())).await? {
+            let Event::Session(SessionEvent::ResponseStarted { incident, .. }) = record.event
+            else {
+                continue;
+            };
+            let incident = respond::load(journal, &incident).await?;
+            let effects = journal.payload(&incident.detection().effects).await?.unwrap_or_default();
+            let effects: Effects = serde_json::from_slice(&effects).unwrap_or_default();
+            all.push(effects.files.items.into_iter().map(|file| file.path).collect());
+        }
+        Ok(all)
+    }
+
+    /// The paths that a call names, absolute.
+    pub(crate) fn named(&self, code: &CodeFacts) -> Vec<String> {
+        code.paths.iter().map(|path| self.ports.workspace.absolute(path)).collect()
+    }
+}
+
+impl Foreign {
+    /// Whether there is nothing of it.
+    pub(crate) fn is_none(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// All that has changed while the call ran.
+    pub(crate) fn with(&self, own: &Effects) -> Effects {
+        let mut all = own.clone();
+        all.files.items.extend(self.files.iter().cloned());
+        all
+    }
+
+    /// What would be an incident if the call had done it: that it has can neither be told nor ruled out, so
+    /// a person is to look.
+    pub(crate) fn doubt(&self, mut found: Decided<Review>) -> Decided<Review> {
+        let shown: Vec<&str> = self.files.iter().take(4).map(|file| file.path.as_str()).collect();
+        let why = format!(
+            "while the call ran, this changed, which it does not name: {}; somebody else may have done it",
+            shown.join(", ")
+        );
+        let doubted = found.hits.drain(..).map(|mut finding| {
+            let outcome = Outcome::Undetermined(why.as_str().into());
+            finding.verdict = Verdict { outcome, rationale: why.clone(), ..finding.verdict };
+            finding
+        });
+        found.undetermined.extend(doubted);
+        found.decision = Review::Ask;
+        found
+    }
+}
+
+/// Leaves out of `effects` what another call names and this one does not: it is examined with that one. What
+/// nobody names stays. Paths are absolute.
+fn leave_out(effects: &mut Effects, own: &[String], others: &[Vec<String>]) {
     effects.files.items.retain(|file| {
-        names(own, &file.path) || !running.iter().any(|other| names(other, &file.path))
+        within(own, &file.path) || !others.iter().any(|other| within(other, &file.path))
     });
+}
+
+fn within(paths: &[String], path: &str) -> bool {
+    let path = Path::new(path);
+    paths.iter().any(|named| path.starts_with(named))
+}
+
+/// All that a call can change, where it says that: it runs nothing but well-known programs that change what
+/// they are told to. `None`: it may reach anything.
+fn reach(code: &CodeFacts, workspace: &dyn Workspace) -> Option<Vec<String>> {
+    if !code.incomplete.is_empty() || (code.language.is_none() && code.operations.is_empty()) {
+        return None;
+    }
+    let mut reach = Vec::new();
+    for Operation { activity, target, detail, .. } in &code.operations {
+        match activity {
+            Activity::FileRead | Activity::DirectoryList | Activity::EnvironmentRead => {}
+            Activity::FileWrite
+            | Activity::FileDelete
+            | Activity::FilePermission
+            | Activity::FileOwner => {
+                let places = workspace.followed(&unexpanded(target)?);
+                if places.is_empty() {
+                    return None;
+                }
+                reach.extend(places);
+            }
+            Activity::ProcessLaunch if scope::does_as_told(target, detail.as_deref()) => {}
+            _ => return None,
+        }
+    }
+    // What a program is told by name it may change, as it does by what is known of it.
+    for path in &code.paths {
+        reach.extend(unexpanded(path).map(|path| workspace.followed(&path)).unwrap_or_default());
+    }
+    Some(reach)
+}
+
+/// Where a path is a pattern, the directory of what it matches.
+fn unexpanded(path: &str) -> Option<Cow<'_, str>> {
+    let Some(at) = path.find(['*', '?', '[', '{', '$', '`']) else { return Some(path.into()) };
+    let (before, _) = path.split_at_checked(at)?;
+    Some(before.rsplit_once('/').map_or(".".into(), |(directory, _)| format!("{directory}/").into()))
 }
 
 #[cfg(test)]
 mod tests {
-    use air_core::effects::{Change, FileEffect, Observed};
+    use air_core::effects::Change;
 
     use super::*;
 
@@ -44,7 +232,7 @@ mod tests {
         let running: Vec<Vec<String>> = running.iter().map(|paths| owned(paths)).collect();
         let mut effects = effects(of);
         let own: Vec<String> = owned(own);
-        attribute(&mut effects, &own, &running);
+        leave_out(&mut effects, &own, &running);
         effects.files.items.into_iter().map(|file| file.path).collect()
     }
 
@@ -59,5 +247,13 @@ mod tests {
         assert_eq!(left(&["/r/c"], &["/r/a"], &[&["/r/b"]]), ["/r/c"]);
         assert_eq!(left(&["/r/a"], &["/r/a"], &[&["/r/a"]]), ["/r/a"]);
         assert_eq!(left(&["/r/b"], &["/r/a"], &[]), ["/r/b"]);
+    }
+
+    #[test]
+    fn a_pattern_reaches_all_of_its_directory() {
+        let cases = [("a/*.txt", "a/"), ("*.txt", "."), ("a/b", "a/b"), ("a/{b,c}/d", "a/"), ("/*", "/")];
+        for (path, wanted) in cases {
+            assert_eq!(unexpanded(path).as_deref(), Some(wanted), "{path}");
+        }
     }
 }

@@ -5,11 +5,13 @@
 //! All that is durable is in the journal: a call that was let pass before a crash is examined after it.
 
 pub(crate) mod attribute;
+mod concurrent;
 mod person;
 mod response;
 mod scope;
 mod told;
 
+pub use concurrent::Concurrent;
 pub use told::{Ordered, Told};
 
 use std::collections::BTreeMap;
@@ -19,7 +21,8 @@ use air_core::{
     evaluation::{Finding, Gate},
     id::{CallId, RuleName, SessionId},
     incident::{Ending, Incident, State},
-    session::{self, OpenStep, Status},
+    port::Durability,
+    session::{self, OpenStep, SessionEvent, Status},
     step::{Observation, ProposedStep, ToolCall},
 };
 
@@ -38,8 +41,6 @@ pub struct Hosted {
     session: Session,
     /// Calls that may run, or do.
     tickets: BTreeMap<CallId, Ticket>,
-    /// Calls that go on after the host has gone on.
-    background: BTreeMap<String, CallId>,
 }
 
 impl Hosted {
@@ -59,11 +60,13 @@ impl Hosted {
     ///
     /// As [`Session::reopen`].
     pub async fn reopen(ports: Ports, opening: Opening) -> Result<Self, RuntimeError> {
-        Ok(Self::around(Session::reopen(ports, opening).await?))
+        let hosted = Self::around(Session::reopen(ports, opening).await?);
+        hosted.session.register().await?;
+        Ok(hosted)
     }
 
     fn around(session: Session) -> Self {
-        Self { session, tickets: BTreeMap::new(), background: BTreeMap::new() }
+        Self { session, tickets: BTreeMap::new() }
     }
 
     /// Its id.
@@ -133,6 +136,7 @@ impl Hosted {
         let id = call.id.clone();
         Ok(match self.session.gate(call, plan).await? {
             Passed::Run { ticket, notes, ask } => {
+                self.session.begins(&ticket.step);
                 self.tickets.insert(id, *ticket);
                 match ask {
                     Some(question) => Told::Ask { question },
@@ -181,7 +185,6 @@ impl Hosted {
         plan: String,
         seen: Observation,
     ) -> Result<Told, RuntimeError> {
-        self.background.retain(|_, known| *known != call.id);
         if let Some(ticket) = self.ticket(&call.id).await? {
             let reply = self.session.after_step(ticket, Some(seen)).await?;
             return self.reviewed(reply).await;
@@ -208,14 +211,18 @@ impl Hosted {
         call: &CallId,
         background: String,
     ) -> Result<Told, RuntimeError> {
-        let is_step = self.session.machine.open_steps().values().any(|open| open.call == *call);
-        if let (Status::Responding { incident }, false) = (self.session.status().clone(), is_step) {
+        let open = self.session.machine.open_steps().iter().find(|(_, open)| open.call == *call);
+        let index = open.map(|(index, _)| *index);
+        if let (Status::Responding { incident }, None) = (self.session.status().clone(), index) {
             let error = Some("it goes on in the background".to_owned());
             return self
                 .responded(&incident, call, Observation { error, ..Observation::default() })
                 .await;
         }
-        self.background.insert(background, call.clone());
+        if let Some(index) = index {
+            let event = SessionEvent::StepGoesOn { index, background };
+            self.session.record(event, Durability::Process).await?;
+        }
         self.glance(call).await
     }
 
@@ -239,7 +246,9 @@ impl Hosted {
         background: &str,
         seen: Observation,
     ) -> Result<Told, RuntimeError> {
-        let Some(call) = self.background.remove(background) else { return self.stand().await };
+        let mut open = self.session.machine.open_steps().values();
+        let open = open.find(|open| open.background.as_deref() == Some(background));
+        let Some(call) = open.map(|open| open.call.clone()) else { return self.stand().await };
         let Some(ticket) = self.ticket(&call).await? else { return self.stand().await };
         let reply = self.session.after_step(ticket, Some(seen)).await?;
         self.reviewed(reply).await
@@ -304,15 +313,14 @@ impl Hosted {
     async fn examine(&mut self, running: &[String]) -> Result<Option<Told>, RuntimeError> {
         let was_monitoring = *self.session.status() == Status::Monitoring;
         let open = self.session.machine.open_steps().values();
-        let calls: Vec<CallId> = open.map(|step| step.call.clone()).collect();
-        for call in calls {
-            let known = self.background.iter().find(|(_, known)| **known == call);
-            let goes_on = known.is_some_and(|(id, _)| running.contains(id));
+        let goes_on = |step: &OpenStep| step.background.as_ref().is_some_and(|id| running.contains(id));
+        let calls: Vec<(CallId, bool)> =
+            open.map(|step| (step.call.clone(), goes_on(step))).collect();
+        for (call, goes_on) in calls {
             let told = if goes_on {
                 self.glance(&call).await?
             } else {
                 let Some(ticket) = self.ticket(&call).await? else { continue };
-                self.background.retain(|_, known| *known != call);
                 let reply = self.session.after_step(ticket, None).await?;
                 self.reviewed(reply).await?
             };

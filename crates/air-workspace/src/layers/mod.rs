@@ -16,7 +16,7 @@ use std::{
 };
 
 use air_checkpoint::{
-    Aspect, Difference, Entry, Kind, Looker, Place, Root, Scanner, Scope, Store, Timeline,
+    Aspect, Difference, Done, Entry, Kind, Looker, Place, Root, Scanner, Scope, Store, Timeline,
     TimelineError, Tree, Unread, beneath,
     overlay::{Lower, Shown},
 };
@@ -24,7 +24,7 @@ use air_core::id::CheckpointId;
 
 use self::known::Known;
 pub(crate) use self::look::Writers;
-use crate::config::Limits;
+use crate::{config::Limits, undo::Span};
 
 /// The root that belongs to the user.
 pub(crate) const WORKSPACE: usize = 0;
@@ -301,6 +301,28 @@ impl Layers {
             self.timeline.checkpoint_after(parts(id).0)?;
         }
         Ok(())
+    }
+
+    /// What calls did from a checkpoint on, oldest first. Of those that ran at once it is not told apart.
+    pub(crate) fn spans(&self, from: &CheckpointId) -> Result<Vec<Span>, TimelineError> {
+        let done = self.timeline.done(parts(from).0)?;
+        let mut spans: Vec<(i64, Span)> = Vec::new();
+        for Done { began, ended, before, .. } in done {
+            let span = Span::examined(CheckpointId::from(before.as_str()));
+            match spans.last_mut().filter(|(until, _)| began < *until) {
+                Some((until, known)) if ended > *until => (*until, known.last) = (ended, span.last),
+                Some(_) => {}
+                None => spans.push((ended, span)),
+            }
+        }
+        if let Some((_, first)) = spans.first_mut() {
+            // One that ran before goes back only as far.
+            let is_before = |span: &Span| Ok(self.held(&span.before)?.scanned_ns < self.held(from)?.scanned_ns);
+            if is_before(first)? {
+                first.before = from.clone();
+            }
+        }
+        Ok(spans.into_iter().map(|(_, span)| span).collect())
     }
 
     /// What the roots held when the call that began at a checkpoint had ended.

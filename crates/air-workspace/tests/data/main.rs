@@ -141,8 +141,11 @@ impl Bench {
         block_on(self.workspace.checkpoint()).unwrap()
     }
 
+    /// What the call that began at `since`, and has ended, did.
     fn effects(&self, since: &CheckpointId) -> Effects {
-        block_on(self.workspace.effects(since, &[])).unwrap()
+        let effects = block_on(self.workspace.effects(since, &[])).unwrap();
+        block_on(self.workspace.left(since)).unwrap();
+        effects
     }
 
     /// The effect on a file of the workspace, if there is one.
