@@ -34,6 +34,9 @@ struct Agent {
     started: u64,
     host: String,
     session: String,
+    /// Whether it has asked more than once: what starts anew for each question is no host.
+    #[serde(default)]
+    stays: bool,
 }
 
 impl Agent {
@@ -76,15 +79,27 @@ impl Agents {
         first.is_some_and(|first| !first.lives()) && !own.any(Agent::lives)
     }
 
+    /// Whether the host of a session is gone for certain.
+    pub(crate) fn are_gone(&self, key: &Key) -> bool {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_own = |agent: &&Agent| agent.host == key.host && agent.session == key.session;
+        let mut own = known.iter().filter(is_own).filter(|agent| agent.stays).peekable();
+        own.peek().is_some() && !own.any(Agent::lives)
+    }
+
     /// A shim has asked for a session.
     pub(crate) fn seen(&self, key: &Key, shim: u32) {
         let Some((pid, started)) = host_of(shim).and_then(|pid| Some((pid, started(pid)?))) else {
             return;
         };
         let (host, session) = (key.host.clone(), key.session.clone());
-        let agent = Agent { pid, started, host, session };
+        let agent = Agent { pid, started, host, session, stays: false };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.contains(&agent) {
+        let is_it = |other: &&mut Agent| Agent { stays: false, ..(*other).clone() } == agent;
+        if let Some(own) = known.iter_mut().find(is_it) {
+            if !std::mem::replace(&mut own.stays, true) {
+                let _ = self.keep(&known);
+            }
             return;
         }
         if known.len() >= KNOWN {

@@ -83,8 +83,8 @@ impl Room {
         for known in all {
             let key = Key { host: known.beside.host, session: known.beside.session };
             room.known().insert(key.clone(), known.id);
-            // What an ended daemon left undone.
-            if matches!(known.status, Standing::Responding { .. }) {
+            // What an ended daemon left undone; what runs may have ended, or lost its host.
+            if known.is_open || matches!(known.status, Standing::Responding { .. }) {
                 room.rest(&key);
             }
         }
@@ -196,6 +196,9 @@ impl Room {
     }
 
     async fn told(&self, work: &mut Work, key: &Key, event: &Event) -> Result<Told, AirError> {
+        if matches!(event.point, Point::SessionStart | Point::Input | Point::PreToolCall) {
+            work.ending = None;
+        }
         let joined = self.joined(work, key, event).await?;
         joined.enter(directory(event));
         let hosted = &mut joined.hosted;
@@ -248,6 +251,12 @@ impl Room {
             Point::Idle => {
                 let background = event.idle.as_ref().map(|idle| idle.background.clone());
                 hosted.idle(&background.unwrap_or_default()).await
+            }
+            Point::SessionEnd if !hosted.machine().open_steps().is_empty() => {
+                // It may still run, and tell of itself.
+                let told = hosted.look().await;
+                work.ending = Some(Instant::now());
+                told
             }
             Point::SessionEnd => {
                 hosted.end().await.map_err(AirError::from)?;
@@ -325,10 +334,16 @@ impl Room {
     async fn rest_of(&self, work: &mut Work, key: &Key) -> Result<(), AirError> {
         work.begin();
         self.wake(work, key).await?;
+        let is_over = work.has_ended() || (work.is_open() && self.agents.are_gone(key));
         let incident = match &mut work.joined {
+            // Nobody tells of its calls any more.
+            Some(joined) if is_over => joined.hosted.end().await?,
             Some(joined) => joined.hosted.rest().await?,
             None => None,
         };
+        if is_over {
+            (work.joined, work.ending) = (None, None);
+        }
         work.is_torn = false;
         if incident.is_some_and(|incident| incident.adopted().is_some()) {
             self.renew().await?;
@@ -412,12 +427,10 @@ impl Room {
                     return;
                 }
                 let Ok(mut work) = slot.work.try_lock() else { continue };
-                let is_open = work.joined.as_ref().is_some_and(|joined| {
-                    let machine = joined.hosted.machine();
-                    !machine.open_steps().is_empty()
-                        || matches!(machine.status(), Standing::Responding { .. })
+                let responds = work.joined.as_ref().is_some_and(|joined| {
+                    matches!(joined.hosted.machine().status(), Standing::Responding { .. })
                 });
-                if !is_open {
+                if !responds && !work.is_open() {
                     work.joined = None;
                     self.slots().remove(&key);
                     over = over.saturating_sub(1);
@@ -427,7 +440,8 @@ impl Room {
     }
 }
 
-/// Looks after what nobody asks about: orders whose time is over, questions that nobody answers.
+/// Looks after what nobody asks about: orders whose time is over, questions that nobody answers, calls whose
+/// host was ended.
 pub(crate) async fn tick(room: Arc<Room>) {
     let mut every = tokio::time::interval(Duration::from_secs(1));
     loop {
@@ -441,8 +455,9 @@ pub(crate) async fn tick(room: Arc<Room>) {
                 matches!(machine.status(), Standing::Responding { .. })
                     || machine.approvals().values().any(|asked| asked.allowed.is_none())
             });
+            let is_over = work.has_ended() || (work.is_open() && room.agents.are_gone(&key));
             drop(work);
-            if waits {
+            if waits || is_over {
                 room.rest(&key);
                 slot.answered.notify_waiters();
             }

@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
 };
 
 use air::Joined;
@@ -40,13 +41,29 @@ pub(crate) struct Work {
     pub(crate) is_torn: bool,
     /// Of the rules in force when they were last taken.
     pub(crate) generation: u64,
+    /// When the host said that the session has ended, while a call of it still ran.
+    pub(crate) ending: Option<Instant>,
     answers: VecDeque<(String, Digest, Answer)>,
 }
+
+/// How long a call may run on after its session has ended, before it is examined for the last time.
+const GRACE: Duration = Duration::from_mins(1);
 
 /// Of what a question is about.
 type Digest = [u8; 32];
 
 impl Work {
+    /// Whether calls of it run, as far as is known.
+    pub(crate) fn is_open(&self) -> bool {
+        self.joined.as_ref().is_some_and(|joined| !joined.hosted.machine().open_steps().is_empty())
+    }
+
+    /// Whether what it has done so far is all that it will do: the host has said so, and no call runs any
+    /// more that could still tell of itself.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ending.is_some_and(|since| !self.is_open() || since.elapsed() > GRACE)
+    }
+
     /// Answers anew what was answered before.
     pub(crate) fn forget(&mut self) {
         self.answers.clear();

@@ -61,53 +61,26 @@ impl Inner {
             left_behind = None;
         }
         let shown = layers.differing(to).map_err(failed)?;
-        let mut torn = BTreeSet::new();
-        let mut wanted = if beside {
-            // People work there too: only what the session's calls did, whenever it was examined.
-            let spans = layers.spans(to).map_err(failed)?;
-            let plan = Plan::of(layers, &spans, &|_| None)?;
-            torn = plan.torn;
-            // What no call was seen to leave so, somebody else did.
-            let known: BTreeSet<Place> =
-                plan.changes.iter().map(|change| change.place.clone()).collect();
-            let others = differences(&target, layers.timeline.tree()).into_iter();
-            let others = others.map(|difference| difference.place.clone());
-            torn.extend(others.filter(|place| !known.contains(place)));
-            plan.changes
+        let Plan { changes: mut wanted, mut torn } = if beside {
+            of_calls(layers, &target, to)?
         } else {
-            changes(&target, left_behind.as_ref().unwrap_or_else(|| layers.timeline.tree()))
+            let now = left_behind.as_ref().unwrap_or_else(|| layers.timeline.tree());
+            Plan { changes: changes(&target, now), torn: BTreeSet::new() }
         };
         retain(&mut wanted, only.as_ref());
         torn.retain(|place| only.as_ref().is_none_or(|only| only.contains(place)));
         let shared = put_back(layers, &wanted);
         if shared.has_changed {
             layers.look(&Writers::default());
-            let now = layers.timeline.tree();
             if beside {
-                for change in &mut wanted {
-                    let (Some(now), Some(to)) = (now.entries.get(&change.place), &change.to) else {
-                        continue;
-                    };
-                    if now.is_same(to) {
-                        change.from = Some(now.clone());
-                    }
-                }
+                is_there_already(&mut wanted, layers.timeline.tree());
             } else {
-                wanted = changes(&target, now);
+                wanted = changes(&target, layers.timeline.tree());
                 retain(&mut wanted, only.as_ref());
             }
         }
         let now = left_behind.as_ref().unwrap_or_else(|| layers.timeline.tree());
-        let unread = target.blind();
-        let blind = differences(&target, now)
-            .into_iter()
-            .filter(|difference| unread.covers(difference.place))
-            .filter(|difference| only.as_ref().is_none_or(|only| only.contains(difference.place)))
-            .map(|difference| {
-                let path = agent_path(layers.roots(), difference.place);
-                format!("{path}: it could not be read at the checkpoint")
-            })
-            .collect();
+        let mut refused = blind(layers, &target, now, only.as_ref());
         let applied = self.apply(layers, &wanted, &target)?;
         layers.look_after(&applied);
         if !applied.complete {
@@ -140,7 +113,6 @@ impl Inner {
             late if late.is_empty() => String::new(),
             late => format!("; changed meanwhile: {}", late.join(", ")),
         };
-        let mut refused: Vec<String> = blind;
         refused.extend(shared.left);
         refused.extend(torn.iter().map(|place| {
             let path = agent_path(layers.roots(), place);
@@ -198,6 +170,48 @@ pub(crate) fn late(roots: &[Root], directory: &Path, applied: &Applied) -> Vec<S
         format!("{path}: {}; see {}", late.why, directory.join(&late.kept).display())
     });
     late.collect()
+}
+
+/// What takes back what the session's calls did since `to`, whenever they were examined: beside a host people
+/// work there too. What no call was seen to leave so, somebody else did.
+fn of_calls(layers: &Layers, target: &Tree, to: &CheckpointId) -> Result<Plan, WorkspaceError> {
+    let spans = layers.spans(to).map_err(failed)?;
+    let mut plan = Plan::of(layers, &spans, &|_| None)?;
+    let known: BTreeSet<&Place> = plan.changes.iter().map(|change| &change.place).collect();
+    let others = differences(target, layers.timeline.tree()).into_iter();
+    let others = others.map(|difference| difference.place.clone());
+    plan.torn.extend(others.filter(|place| !known.contains(place)));
+    Ok(plan)
+}
+
+/// Of some files the content was put back already.
+fn is_there_already(changes: &mut [Change], now: &Tree) {
+    for change in changes {
+        if let (Some(now), Some(to)) = (now.entries.get(&change.place), &change.to)
+            && now.is_same(to)
+        {
+            change.from = Some(now.clone());
+        }
+    }
+}
+
+/// What differs from what could not be read at the checkpoint, with the reason.
+fn blind(
+    layers: &Layers,
+    target: &Tree,
+    now: &Tree,
+    only: Option<&BTreeSet<Place>>,
+) -> Vec<String> {
+    let unread = target.blind();
+    let differing = differences(target, now).into_iter();
+    differing
+        .filter(|difference| unread.covers(difference.place))
+        .filter(|difference| only.is_none_or(|only| only.contains(difference.place)))
+        .map(|difference| {
+            let path = agent_path(layers.roots(), difference.place);
+            format!("{path}: it could not be read at the checkpoint")
+        })
+        .collect()
 }
 
 /// What makes `now` be as `target` was, times of change too.

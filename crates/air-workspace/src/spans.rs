@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use air_checkpoint::{
-    Entry, Place, TimelineError, Tree, apply::Change, beneath, differences,
-};
+use air_checkpoint::{Entry, Place, TimelineError, Tree, apply::Change, beneath, differences};
 use air_core::port::WorkspaceError;
 
 use crate::{

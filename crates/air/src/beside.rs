@@ -88,7 +88,17 @@ impl Attended {
         let lock = air.lock()?;
         let (engine, faults) = engine(&air).await?;
         let watches = Watches::new(&air.settings.state.join("watch"));
-        Ok((Self { air, home, engine: RwLock::new(engine), watches, concurrent: Arc::default(), _lock: lock }, faults))
+        Ok((
+            Self {
+                air,
+                home,
+                engine: RwLock::new(engine),
+                watches,
+                concurrent: Arc::default(),
+                _lock: lock,
+            },
+            faults,
+        ))
     }
 
     /// The journal and guardrail store.

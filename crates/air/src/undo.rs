@@ -128,7 +128,9 @@ impl Air {
                 SessionEvent::StepReviewed { index, done, .. } => {
                     let done = self.journal.payload(done).await?;
                     let done = done.and_then(|json| serde_json::from_slice(&json).ok());
-                    let Some((_, effects)): Option<(CompletedStep, Effects)> = done else { continue };
+                    let Some((_, effects)): Option<(CompletedStep, Effects)> = done else {
+                        continue;
+                    };
                     (*index, effects)
                 }
                 SessionEvent::ResponseStarted { index, incident } => {

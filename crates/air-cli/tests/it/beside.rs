@@ -4,4 +4,5 @@ mod begin;
 mod doctor;
 pub(crate) mod machine;
 mod person;
+mod together;
 mod undo;

@@ -201,7 +201,9 @@ fn reach(code: &CodeFacts, workspace: &dyn Workspace) -> Option<Vec<String>> {
 fn unexpanded(path: &str) -> Option<Cow<'_, str>> {
     let Some(at) = path.find(['*', '?', '[', '{', '$', '`']) else { return Some(path.into()) };
     let (before, _) = path.split_at_checked(at)?;
-    Some(before.rsplit_once('/').map_or(".".into(), |(directory, _)| format!("{directory}/").into()))
+    Some(
+        before.rsplit_once('/').map_or(".".into(), |(directory, _)| format!("{directory}/").into()),
+    )
 }
 
 #[cfg(test)]
@@ -251,7 +253,8 @@ mod tests {
 
     #[test]
     fn a_pattern_reaches_all_of_its_directory() {
-        let cases = [("a/*.txt", "a/"), ("*.txt", "."), ("a/b", "a/b"), ("a/{b,c}/d", "a/"), ("/*", "/")];
+        let cases =
+            [("a/*.txt", "a/"), ("*.txt", "."), ("a/b", "a/b"), ("a/{b,c}/d", "a/"), ("/*", "/")];
         for (path, wanted) in cases {
             assert_eq!(unexpanded(path).as_deref(), Some(wanted), "{path}");
         }

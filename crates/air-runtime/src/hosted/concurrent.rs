@@ -134,7 +134,15 @@ mod tests {
         assert_eq!(names(&calls, "a", "own"), [["/b/within"], ["/c/runs"]]);
         calls.end(&"a".into(), &"own".into());
         calls.end(&"a".into(), &"other".into());
-        assert_eq!(names(&calls, "c", "runs"), [["/a/own"], ["/a/other"]].map(|it| it.map(str::to_owned)).iter().rev().cloned().collect::<Vec<_>>());
+        assert_eq!(
+            names(&calls, "c", "runs"),
+            [["/a/own"], ["/a/other"]]
+                .map(|it| it.map(str::to_owned))
+                .iter()
+                .rev()
+                .cloned()
+                .collect::<Vec<_>>()
+        );
         calls.leave(&"c".into());
         begin(&calls, "d", "new");
         assert_eq!(names(&calls, "d", "new"), Vec::<Vec<String>>::new());

@@ -236,6 +236,19 @@ impl Hosted {
         self.reviewed(reply).await
     }
 
+    /// What the calls that run have done so far is examined, and the rest when they end.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be written.
+    pub async fn look(&mut self) -> Result<Told, RuntimeError> {
+        let open = self.session.machine.open_steps().values();
+        for call in open.map(|open| open.call.clone()).collect::<Vec<_>>() {
+            self.glance(&call).await?;
+        }
+        self.stand().await
+    }
+
     /// What went on in the background has ended.
     ///
     /// # Errors
@@ -313,7 +326,8 @@ impl Hosted {
     async fn examine(&mut self, running: &[String]) -> Result<Option<Told>, RuntimeError> {
         let was_monitoring = *self.session.status() == Status::Monitoring;
         let open = self.session.machine.open_steps().values();
-        let goes_on = |step: &OpenStep| step.background.as_ref().is_some_and(|id| running.contains(id));
+        let goes_on =
+            |step: &OpenStep| step.background.as_ref().is_some_and(|id| running.contains(id));
         let calls: Vec<(CallId, bool)> =
             open.map(|step| (step.call.clone(), goes_on(step))).collect();
         for (call, goes_on) in calls {

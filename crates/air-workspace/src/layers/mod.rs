@@ -317,7 +317,8 @@ impl Layers {
         }
         if let Some((_, first)) = spans.first_mut() {
             // One that ran before goes back only as far.
-            let is_before = |span: &Span| Ok(self.held(&span.before)?.scanned_ns < self.held(from)?.scanned_ns);
+            let is_before =
+                |span: &Span| Ok(self.held(&span.before)?.scanned_ns < self.held(from)?.scanned_ns);
             if is_before(first)? {
                 first.before = from.clone();
             }
