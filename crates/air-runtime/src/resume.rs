@@ -125,6 +125,7 @@ impl Session {
             agent_at: AgentAt::of(beside.as_ref()),
             asking: Asking::default(),
             concurrent: opening.concurrent,
+            last: None,
             was_judged: judge.is_some(),
             id,
             ports,

@@ -157,7 +157,7 @@ impl Session {
         let step = CompletedStep { proposed: step, observation };
         let scene = self.scene(&step.proposed, Some((&step.observation, &checkpoint)), code);
         let mut effects = scene.effects(&checkpoint).await;
-        if !goes_on {
+        if !goes_on && !self.is_passive(&step.proposed.call.tool) {
             // Where this fails, nothing of it is taken back by itself.
             let _ = self.ports.workspace.left(&checkpoint).await;
         }
@@ -218,6 +218,12 @@ impl Session {
         }
         let code = scene.code;
         self.conclude(Done { step, checkpoint, code, effects, facts, foretold }, decided).await
+    }
+
+    /// Whether a host's tool changes nothing by itself.
+    pub(crate) fn is_passive(&self, tool: &str) -> bool {
+        self.agent_at != AgentAt::Here
+            && self.ports.tools.tool(tool).is_some_and(|tool| !tool.side_effects)
     }
 
     /// The step that was started, unless it was erased.

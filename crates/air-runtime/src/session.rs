@@ -173,6 +173,8 @@ pub struct Session {
     /// Who is asked where a person has to be.
     pub(crate) asking: Asking,
     pub(crate) concurrent: Arc<Concurrent>,
+    /// The state before the last call that was let pass.
+    pub(crate) last: Option<CheckpointId>,
 }
 
 impl Session {
@@ -207,6 +209,7 @@ impl Session {
             agent_at: AgentAt::of(opening.beside.as_ref()),
             asking: Asking::default(),
             concurrent: opening.concurrent,
+            last: None,
             faults,
             ports,
         };

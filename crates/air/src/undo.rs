@@ -315,9 +315,11 @@ fn spans(
     };
     let mut spans: Vec<Span> = Vec::new();
     let mut open: BTreeMap<u32, &CheckpointId> = BTreeMap::new();
+    // What has changed nothing began at no state of its own.
+    let is_own = |index: &u32| own.get(index).is_none_or(|paths| !paths.is_empty());
     for event in events {
         match event {
-            SessionEvent::StepStarted { index, checkpoint, .. } => {
+            SessionEvent::StepStarted { index, checkpoint, .. } if is_own(index) => {
                 if let Some(last) = spans.last_mut().filter(|last| last.next.is_none()) {
                     last.next = Some(checkpoint.clone());
                 }

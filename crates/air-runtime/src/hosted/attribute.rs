@@ -34,8 +34,7 @@ impl Session {
         code: &CodeFacts,
         effects: &mut Effects,
     ) -> Result<Foreign, RuntimeError> {
-        let tool = self.ports.tools.tool(&step.call.tool);
-        if tool.is_some_and(|tool| !tool.side_effects) {
+        if self.is_passive(&step.call.tool) {
             // What has changed meanwhile, others did.
             effects.files = Observed::default();
             effects.processes = Observed::default();
@@ -57,8 +56,7 @@ impl Session {
 
     /// A call begins: other sessions of this process know what it names.
     pub(crate) fn begins(&self, step: &ProposedStep) {
-        let tool = self.ports.tools.tool(&step.call.tool);
-        if tool.is_none_or(|tool| tool.side_effects) {
+        if !self.is_passive(&step.call.tool) {
             let named = self.named(&self.history.read(&self.ports, step));
             self.concurrent.begin(&self.id, &step.call.id, named);
         }
@@ -85,8 +83,7 @@ impl Session {
         let mut all = Vec::new();
         for (other, open) in self.machine.open_steps() {
             // What changes nothing by itself answers for nothing.
-            let is_passive = self.ports.tools.tool(&open.tool).is_some_and(|it| !it.side_effects);
-            if *other == index || is_passive {
+            if *other == index || self.is_passive(&open.tool) {
                 continue;
             }
             let Some(step) = self.started(open).await? else { continue };
