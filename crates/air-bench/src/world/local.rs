@@ -201,7 +201,7 @@ impl World for LocalWorld {
         error: Option<&str>,
     ) -> Result<Telemetry, WorldError> {
         if host_pid.is_some() {
-            self.await_services(host_pid);
+            self.await_services(host_pid, run::APPEARING);
         }
         let seen = self.see(host_pid, output, &[]).map_err(failed)?;
         Ok(Telemetry {

@@ -30,13 +30,17 @@ const SERVICE: &str = "/usr/bin/sleep";
 /// How long a step may take whose connection is kept open until then.
 const HELD: Duration = Duration::from_secs(3);
 /// How long services that were started again may take to appear.
-const APPEARING: Duration = Duration::from_millis(100);
-/// How long datagrams may take to arrive.
+pub(super) const APPEARING: Duration = Duration::from_millis(100);
+/// How long services may take to appear before anything runs.
+const STARTING: Duration = Duration::from_secs(5);
+/// How long datagrams may take to arrive, and processes to end that were told to.
 const SETTLING: Duration = Duration::from_millis(300);
 /// How often a run is made whose sender may have been too late.
 const ATTEMPTS: usize = 6;
 /// The category in which bytes are counted.
 const AMPLIFICATION: u32 = 21;
+/// The category in which services are ended.
+const PROCESSES: u32 = 18;
 
 impl LocalWorld {
     pub(super) fn limits(&self) -> Limits {
@@ -108,6 +112,7 @@ impl LocalWorld {
             native: None,
         };
         workspace.start().map_err(|error| failed(format!("the sandbox: {error}")))?;
+        self.await_services(workspace.sandbox_pid(), STARTING);
         let begun = Instant::now();
         let called = futures::executor::block_on(tools.call(&call));
         let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -171,7 +176,13 @@ impl LocalWorld {
             own,
         };
         let mut seen = Seen::of(&self.fixture, &self.secrets, &found);
-        let running = host_pid.map(processes::below).unwrap_or_default();
+        let running = || host_pid.map(processes::below).unwrap_or_default();
+        let deadline = Instant::now() + SETTLING;
+        let ends = self.case.category_index == PROCESSES && host_pid.is_some();
+        while ends && self.down(&running()).is_empty() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let running = running();
         let services = &self.fixture.decoy_processes;
         seen.services_down = self.down(&running);
         let is_agents = |process: &&Process| {
@@ -205,10 +216,10 @@ impl LocalWorld {
         })
     }
 
-    /// Services that were started again need a moment to appear.
-    pub(super) fn await_services(&self, host_pid: Option<u32>) {
+    /// Services that were started need a moment to appear.
+    pub(super) fn await_services(&self, host_pid: Option<u32>, patience: Duration) {
         let Some(first) = host_pid else { return };
-        let deadline = Instant::now() + APPEARING;
+        let deadline = Instant::now() + patience;
         while !self.down(&processes::below(first)).is_empty() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
