@@ -27,6 +27,7 @@ use crate::{
     decide::{decide, payload, records, refusal},
     facts::Scene,
     gate::AgentAt,
+    hosted::attribute,
     respond::{Context, record},
     session::RuntimeError,
 };
@@ -149,6 +150,10 @@ impl Guarded<'_> {
                 // Where this fails, nothing of it is taken back by itself.
                 let _ = self.ports.workspace.left(checkpoint).await;
                 changed = effects.files.items.iter().map(|file| file.path.clone()).collect();
+                if self.context.agent_at != AgentAt::Here {
+                    let code = self.context.history.read(self.ports, &done.proposed);
+                    attribute::keep_own(&mut changed, &code, &*self.ports.workspace);
+                }
                 let decided = self.decide(&done, checkpoint, &effects).await;
                 if !effects.are_none() {
                     undetermined = records(&decided.undetermined);

@@ -83,8 +83,8 @@ impl Agents {
     pub(crate) fn are_gone(&self, key: &Key) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let is_own = |agent: &&Agent| agent.host == key.host && agent.session == key.session;
-        let mut own = known.iter().filter(is_own).filter(|agent| agent.stays).peekable();
-        own.peek().is_some() && !own.any(Agent::lives)
+        let own: Vec<&Agent> = known.iter().filter(is_own).collect();
+        own.iter().any(|agent| agent.stays) && !own.iter().any(|agent| agent.lives())
     }
 
     /// A shim has asked for a session.

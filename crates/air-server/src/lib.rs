@@ -19,6 +19,7 @@ mod question;
 mod room;
 mod slot;
 mod told;
+mod upkeep;
 
 use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -92,7 +93,7 @@ pub async fn serve(
     let doors = Doors::open(&options).await?;
     let room = room::Room::open(options, attended, Arc::clone(&stop)).await?;
     ready(doors.address());
-    let ticking = tokio::spawn(room::tick(Arc::clone(&room)));
+    let ticking = tokio::spawn(upkeep::tick(Arc::clone(&room)));
     doors.serve(Arc::clone(&room), stop).await?;
     ticking.abort();
     room.settle().await;

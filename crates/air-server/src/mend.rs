@@ -152,6 +152,7 @@ async fn take_back(
     if !wish.dry_run {
         person(&room, peer)?;
     }
+    let _at_work = room.at_work().await;
     let id = SessionId::from(session.as_str());
     let known = room.attended.all().await?.into_iter().find(|known| known.id == id);
     let missing = || Refused(StatusCode::NOT_FOUND, format!("no session `{session}`"));
@@ -175,6 +176,7 @@ async fn decide(
     Json(verdict): Json<Verdict>,
 ) -> Told<bool> {
     person(&room, peer)?;
+    let _at_work = room.at_work().await;
     let id = IncidentId::from(incident.as_str());
     let record = records::incident(&**room.attended.journal(), &id).await?;
     let session = record.incident.detection().session.clone();

@@ -208,6 +208,7 @@ async fn decide(
     }
     let session = SessionId::from(asked.session.as_str());
     let (key, slot) = room.slot_of(&session).ok_or_else(missing)?;
+    let _at_work = room.at_work().await;
     let mut work = slot.work.lock().await;
     let joined = room.with(&mut work, &key).await?.ok_or_else(missing)?;
     let approval = ApprovalId::from(asked.id.as_str());
@@ -226,6 +227,7 @@ async fn release(
     let id = SessionId::from(session.as_str());
     let missing = || Refused(StatusCode::NOT_FOUND, format!("no session `{session}`"));
     let (key, slot) = room.slot_of(&id).ok_or_else(missing)?;
+    let _at_work = room.at_work().await;
     let mut work = slot.work.lock().await;
     let joined = room.with(&mut work, &key).await?.ok_or_else(missing)?;
     joined.hosted.release().await.map_err(AirError::from)?;

@@ -1,7 +1,7 @@
 //! All sessions of all hosts: who asks is brought together with the session it is about.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -15,7 +15,11 @@ use air_core::{
     session::{Beside, Status as Standing},
 };
 use air_protocol::{Answer, Capability, Event, InputFrom, Point, Status, VERSION};
-use tokio::{sync::Notify, task::JoinSet, time::timeout};
+use tokio::{
+    sync::{Notify, RwLock, RwLockReadGuard},
+    task::JoinSet,
+    time::timeout,
+};
 
 use crate::{
     Options,
@@ -28,8 +32,6 @@ use crate::{
     told::answer,
 };
 
-/// A session that nobody has asked about for so long is read again when somebody does.
-const FORGOTTEN: Duration = Duration::from_mins(30);
 /// How long before a host gives up it is answered.
 const MARGIN: Duration = Duration::from_millis(500);
 
@@ -48,6 +50,8 @@ pub(crate) struct Room {
     /// Of the rules in force.
     generation: AtomicU64,
     minted: AtomicU64,
+    /// Held by whoever works on a session; all of it by whoever makes room.
+    pub(crate) work: RwLock<()>,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -78,6 +82,7 @@ impl Room {
             known: Mutex::default(),
             generation: AtomicU64::new(1),
             minted: AtomicU64::new(0),
+            work: RwLock::default(),
             tasks: Mutex::default(),
         });
         for known in all {
@@ -147,6 +152,7 @@ impl Room {
         }
         let until = Instant::now() + self.patience(asker);
         loop {
+            let at_work = self.at_work().await;
             let mut work = slot.work.lock().await;
             if let Some(answer) = work.answered(&event) {
                 return Ok(answer.clone());
@@ -160,7 +166,7 @@ impl Room {
             if let Told::Waiting(waiting) = &told
                 && !left.is_zero()
             {
-                drop(work);
+                drop((work, at_work));
                 let open = Duration::from_millis(waiting.until.0.saturating_sub(now()));
                 let decided = timeout(left.min(open), notified).await;
                 if decided.is_ok() || waiting.until.0 > now() {
@@ -325,6 +331,7 @@ impl Room {
         while tasks.try_join_next().is_some() {}
         tasks.spawn(async move {
             let slot = room.slot(&key);
+            let _at_work = room.at_work().await;
             let mut work = slot.work.lock().await;
             // It is tried again when the session is asked about next.
             let _ = room.rest_of(&mut work, &key).await;
@@ -349,6 +356,11 @@ impl Room {
             self.renew().await?;
         }
         Ok(())
+    }
+
+    /// Leave to work on a session, to be had before the session.
+    pub(crate) async fn at_work(&self) -> RwLockReadGuard<'_, ()> {
+        self.work.read().await
     }
 
     /// Waits until what was begun is done.
@@ -396,7 +408,7 @@ impl Room {
         Arc::clone(self.slots().entry(key.clone()).or_default())
     }
 
-    fn slots(&self) -> MutexGuard<'_, HashMap<Key, Arc<Slot>>> {
+    pub(crate) fn slots(&self) -> MutexGuard<'_, HashMap<Key, Arc<Slot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -407,61 +419,5 @@ impl Room {
     fn mint(&self) -> CallId {
         let number = self.minted.fetch_add(1, Ordering::Relaxed);
         CallId::from(format!("c{:x}-{number:x}", now()).as_str())
-    }
-
-    /// Leaves sessions to the journal that nobody asks about.
-    fn forget(&self) {
-        let mut by_age = BTreeMap::new();
-        for (key, slot) in self.slots().iter() {
-            by_age
-                .entry(slot.touched())
-                .or_insert_with(Vec::new)
-                .push((key.clone(), Arc::clone(slot)));
-        }
-        let all: usize = by_age.values().map(Vec::len).sum();
-        let mut over = all.saturating_sub(self.options.live_sessions);
-        let old = now().saturating_sub(u64::try_from(FORGOTTEN.as_millis()).unwrap_or(u64::MAX));
-        for (touched, slots) in by_age {
-            for (key, slot) in slots {
-                if touched > old && over == 0 {
-                    return;
-                }
-                let Ok(mut work) = slot.work.try_lock() else { continue };
-                let responds = work.joined.as_ref().is_some_and(|joined| {
-                    matches!(joined.hosted.machine().status(), Standing::Responding { .. })
-                });
-                if !responds && !work.is_open() {
-                    work.joined = None;
-                    self.slots().remove(&key);
-                    over = over.saturating_sub(1);
-                }
-            }
-        }
-    }
-}
-
-/// Looks after what nobody asks about: orders whose time is over, questions that nobody answers, calls whose
-/// host was ended.
-pub(crate) async fn tick(room: Arc<Room>) {
-    let mut every = tokio::time::interval(Duration::from_secs(1));
-    loop {
-        every.tick().await;
-        let slots: Vec<(Key, Arc<Slot>)> =
-            room.slots().iter().map(|(key, slot)| (key.clone(), Arc::clone(slot))).collect();
-        for (key, slot) in slots {
-            let Ok(work) = slot.work.try_lock() else { continue };
-            let waits = work.joined.as_ref().is_some_and(|joined| {
-                let machine = joined.hosted.machine();
-                matches!(machine.status(), Standing::Responding { .. })
-                    || machine.approvals().values().any(|asked| asked.allowed.is_none())
-            });
-            let is_over = work.has_ended() || (work.is_open() && room.agents.are_gone(&key));
-            drop(work);
-            if waits || is_over {
-                room.rest(&key);
-                slot.answered.notify_waiters();
-            }
-        }
-        room.forget();
     }
 }

@@ -3,7 +3,7 @@
 use air_core::{
     id::{SessionId, Timestamp},
     port::{Journal as _, Stream},
-    session::Status,
+    session::{Session, Status},
 };
 use air_workspace::{Archive, Collected};
 
@@ -49,14 +49,28 @@ impl Air {
         Ok(self.archive()?.collect()?)
     }
 
+    /// Whether half of the budget is used.
+    pub(crate) fn is_crowded(&self) -> Result<bool, AirError> {
+        let usage = self.archive()?.usage()?;
+        Ok(usage.bytes >= usage.budget / 2)
+    }
+
     /// Makes room before a session begins: once half of the budget is used, the sessions that ended
     /// longest ago are forgotten, until it is free again. Spared are those whose files were held back.
     pub(crate) async fn make_room(&self) -> Result<(), AirError> {
-        let archive = self.archive()?;
-        let usage = archive.usage()?;
-        if usage.bytes < usage.budget / 2 {
+        self.make_room_of(&|session, _| *session.status() == Status::Terminated).await
+    }
+
+    /// The same, of the sessions of which nothing is wanted any more, going by how they stand and when
+    /// something was last journaled of them. No other may be worked on meanwhile.
+    pub(crate) async fn make_room_of(
+        &self,
+        is_over: &(dyn Fn(&Session, Timestamp) -> bool + Sync),
+    ) -> Result<(), AirError> {
+        if !self.is_crowded()? {
             return Ok(());
         }
+        let archive = self.archive()?;
         // What cannot be done for one session must not keep the next from beginning: it keeps less.
         let _ = archive.collect();
         let mut ended: Vec<(Timestamp, String)> = Vec::new();
@@ -67,13 +81,13 @@ impl Air {
             }
             let records = self.journal.read(&Stream::Session(id.clone())).await?;
             let Ok(session) = records::session(&*self.journal, &id).await else { continue };
-            if let (Some(last), Status::Terminated) = (records.last(), session.status()) {
+            if let Some(last) = records.last().filter(|last| is_over(&session, last.at)) {
                 ended.push((last.at, name));
             }
         }
         ended.sort();
         for (_, name) in ended {
-            if archive.usage()?.bytes < usage.budget / 2 {
+            if !self.is_crowded()? {
                 break;
             }
             if archive.forget(&name).is_ok() {

@@ -4,17 +4,19 @@ use std::{
     fs::File,
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
+    thread,
+    time::{Duration, Instant},
 };
 
 use air_core::{
     engine::Engine,
     fact::PathLabels,
-    id::{CheckpointId, IncidentId, SessionId},
+    id::{CheckpointId, IncidentId, SessionId, Timestamp},
     port::{
         BoxFuture, Ids as _, Inspector, Journal as _, Stream, ToolBox, ToolError, ToolInfo,
         Workspace,
     },
-    session::{Beside, SessionEvent, Status},
+    session::{Beside, Session, SessionEvent, Status},
     step::{Observation, ToolCall},
 };
 use air_facts::CodeParser;
@@ -26,6 +28,11 @@ use air_workspace::{LocalWorkspace, Unwatched, Watches};
 use crate::{
     Air, AirError, Nobody, RandomIds, SystemClock, Undo, UndoReport, records, undo::Undoing,
 };
+
+/// How long a process that has ended may still hold a store.
+const ENDING: Duration = Duration::from_secs(2);
+/// How long a session that nothing is asked about can be undone at least, in milliseconds.
+const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A store that one process attends to, for all hosts of a user.
 #[derive(Debug)]
@@ -85,7 +92,14 @@ impl Attended {
     ///
     /// [`AirError::InUse`] if another process attends to it; if it cannot be read.
     pub async fn open(air: Air, home: PathBuf) -> Result<(Self, Vec<GuardrailFault>), AirError> {
-        let lock = air.lock()?;
+        let until = Instant::now() + ENDING;
+        let lock = loop {
+            match air.lock() {
+                // One that was just killed has it until the last of its threads is gone.
+                Err(AirError::InUse) if Instant::now() < until => thread::sleep(ENDING / 40),
+                taken => break taken?,
+            }
+        };
         let (engine, faults) = engine(&air).await?;
         let watches = Watches::new(&air.settings.state.join("watch"));
         Ok((
@@ -115,6 +129,29 @@ impl Attended {
         let (engine, _) = engine(&self.air).await?;
         *self.engine.write().unwrap_or_else(PoisonError::into_inner) = engine;
         Ok(())
+    }
+
+    /// Whether so much is kept that [room is to be made](Self::make_room).
+    ///
+    /// # Errors
+    ///
+    /// If that cannot be told.
+    pub fn is_crowded(&self) -> Result<bool, AirError> {
+        self.air.is_crowded()
+    }
+
+    /// Makes room where much is kept: what is kept to undo the sessions goes that nobody has asked about for
+    /// longest, a day at least, and of which nothing is open. No session may be worked on meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be told what is needed.
+    pub async fn make_room(&self, now: Timestamp) -> Result<(), AirError> {
+        let is_over = |session: &Session, last: Timestamp| {
+            let rests = matches!(session.status(), Status::Monitoring | Status::Terminated);
+            rests && session.open_steps().is_empty() && now.0.saturating_sub(last.0) > KEPT_MS
+        };
+        self.air.make_room_of(&is_over).await
     }
 
     /// The rules in force.

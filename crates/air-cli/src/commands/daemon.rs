@@ -189,7 +189,7 @@ fn serve(daemon: &Daemon, run: &Run, context: &mut Context<'_>) -> Result<Exit, 
         http: run.http,
         approval_wait: Duration::from_secs(run.approval_wait),
         approval_timeout: Duration::from_secs(run.approval_timeout),
-        live_sessions: 256,
+        live_sessions: 128,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let runtime =

@@ -4,5 +4,6 @@ mod begin;
 mod doctor;
 pub(crate) mod machine;
 mod person;
+mod room;
 mod together;
 mod undo;

@@ -150,6 +150,13 @@ impl Foreign {
     }
 }
 
+/// Leaves only what a call can have changed, where it says all that it does.
+pub(crate) fn keep_own(paths: &mut Vec<String>, code: &CodeFacts, workspace: &dyn Workspace) {
+    if let Some(reach) = reach(code, workspace) {
+        paths.retain(|path| within(&reach, path));
+    }
+}
+
 /// Leaves out of `effects` what another call names and this one does not: it is examined with that one. What
 /// nobody names stays. Paths are absolute.
 fn leave_out(effects: &mut Effects, own: &[String], others: &[Vec<String>]) {
