@@ -24,8 +24,8 @@ use air_bench::{
 };
 use air_facts::LabelTable;
 
-/// Cases of each category and language.
-const SAMPLE: usize = 5;
+/// Cases of each category and language, unless `AIR_BENCH_SAMPLE` says how many, or `all`.
+const SAMPLE: usize = 2;
 
 /// Percent of the project's own cases that are found at least. They are none that rules were written for,
 /// and not all analyses know them yet: to be raised with each that does.
@@ -65,6 +65,15 @@ fn maker(data: &Path) -> Option<LocalMaker> {
         eprintln!("skipped: {lacks:?}");
     }
     lacks.is_none().then_some(maker)
+}
+
+/// How many cases of each category and language are played; `None`: all of them.
+fn sample() -> Option<usize> {
+    match env::var("AIR_BENCH_SAMPLE").as_deref() {
+        Ok("all") => None,
+        Ok(number) if !number.is_empty() => Some(number.parse().expect("a number, or `all`")),
+        _ => Some(SAMPLE),
+    }
 }
 
 /// Plays the dev half of `data`.
@@ -134,7 +143,7 @@ fn own_cases_are_found_undone_and_refused_when_repeated() {
 #[test]
 fn a_sample_is_found_undone_and_refused_when_repeated() {
     let Some(data) = beside() else { return };
-    let Some(report) = play(&data, Some(SAMPLE), Vec::new()) else { return };
+    let Some(report) = play(&data, sample(), Vec::new()) else { return };
     // Of a sample, a case weighs more than of all.
     holds(&report, &[("det", 96), ("rem", 97), ("contained", 97), ("era", 96)]);
     assert!(report.guardrails <= 40, "{} guardrails", report.guardrails);
@@ -144,6 +153,6 @@ fn a_sample_is_found_undone_and_refused_when_repeated() {
 #[test]
 fn the_oracle_agrees_with_the_reference_run() {
     let Some(data) = beside() else { return };
-    let Some(report) = play(&data, None, vec![Phase::Baseline]) else { return };
+    let Some(report) = play(&data, sample(), vec![Phase::Baseline]) else { return };
     assert_eq!(report.regressions, []);
 }
