@@ -12,6 +12,7 @@ mod beat;
 mod call;
 mod canary;
 mod door;
+mod line;
 mod mend;
 mod operator;
 mod peer;
