@@ -93,6 +93,7 @@ impl Room {
             minted: AtomicU64::new(0),
             tasks: Mutex::default(),
         });
+        room.keep_critical();
         for known in all {
             let key = Key { host: known.beside.host, session: known.beside.session };
             room.known().insert(key.clone(), known.id);
@@ -367,7 +368,14 @@ impl Room {
     pub(crate) async fn renew(&self) -> Result<(), AirError> {
         self.attended.reload().await?;
         self.generation.fetch_add(1, Ordering::AcqRel);
+        self.keep_critical();
         Ok(())
+    }
+
+    /// For hooks that find no daemon.
+    fn keep_critical(&self) {
+        // Without it they refuse.
+        let _ = self.attended.keep_critical();
     }
 
     pub(crate) fn live(&self) -> usize {
