@@ -23,7 +23,7 @@ mod tools;
 
 use air_protocol::{Answer, Event};
 
-pub use opencode::plugin as opencode_plugin;
+pub use opencode::{plugin as opencode_plugin, plugin_away as opencode_away};
 
 /// All hosts.
 const ADAPTERS: [&dyn Adapter; 6] = [

@@ -35,8 +35,10 @@ impl Stage {
         let mut command = self.command(env!("CARGO_BIN_EXE_air-hook"));
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
-        let text = payload.to_string();
-        child.stdin.take().expect("an input").write_all(text.as_bytes()).expect("it reads");
+        let mut input = child.stdin.take().expect("an input");
+        // One that has its answer reads no further.
+        let _ = input.write_all(payload.to_string().as_bytes());
+        drop(input);
         child.wait_with_output().expect("it ends")
     }
 
