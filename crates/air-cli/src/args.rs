@@ -127,6 +127,9 @@ pub enum Command {
     Init(commands::init::Args),
     /// Write a completion script for a shell
     Completions(commands::completions::Args),
+    /// Decide about a host's call by the critical guardrails alone. For AIR itself.
+    #[command(name = "__critical", hide = true)]
+    Critical(commands::critical::Args),
     /// Run as the supervisor inside a sandbox. For AIR itself.
     #[command(name = "__supervise", hide = true)]
     Supervise(commands::supervise::Args),

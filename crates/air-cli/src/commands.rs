@@ -5,6 +5,7 @@ pub mod bench;
 pub mod check;
 pub mod completions;
 pub mod convert;
+pub mod critical;
 pub mod daemon;
 pub mod demo;
 pub mod doctor;
@@ -57,6 +58,7 @@ pub fn dispatch(command: Command, context: &mut Context<'_>) -> Result<Exit, Cli
         Command::Uninstall(args) => uninstall::run(&args, context),
         Command::Init(args) => init::run(&args, context),
         Command::Completions(args) => completions::run(&args, context),
+        Command::Critical(args) => critical::run(&args, context),
         Command::Supervise(args) => supervise::run(&args, context),
     }
 }

@@ -188,6 +188,9 @@ pub fn attend(context: &Context<'_>) -> Result<Attended, CliError> {
     let air = open_hosts(context)?;
     let home = context.environment.home.clone().unwrap_or_else(|| PathBuf::from("/"));
     let (attended, _) = block_on(Attended::open(air, home))?;
+    // What is learned now is not in the copy; the next daemon makes it anew.
+    let hosts = Daemon::of(context)?.hosts();
+    air::forget_critical(&hosts).map_err(CliError::file("change", hosts))?;
     Ok(attended)
 }
 

@@ -91,6 +91,11 @@ impl RuleSet {
         self.by_name.get(name).map(|entry| &entry.rule)
     }
 
+    /// All rules, in no order.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.by_name.values()
+    }
+
     /// How many rules there are.
     pub fn len(&self) -> usize {
         self.by_name.len()

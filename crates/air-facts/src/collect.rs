@@ -1,6 +1,9 @@
 //! Facts as they are found.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, HashSet},
+};
 
 use air_core::{
     code::{Call, CodeFacts, Defect, Flow, Operation},
@@ -32,6 +35,8 @@ pub(crate) const EMPTY: &str = "empty";
 pub(crate) struct Collector<'a> {
     facts: CodeFacts,
     around: &'a dyn Surroundings,
+    /// Whether something of earlier steps would show.
+    asked: Cell<bool>,
     /// What the source has put where so far.
     left: BTreeMap<Place, Held>,
     /// What each place that changes in a branch was before it, innermost last.
@@ -80,6 +85,7 @@ impl<'a> Collector<'a> {
             since_end: None,
             operations: HashSet::new(),
             flows: HashSet::new(),
+            asked: Cell::new(false),
             files: 0,
             spent: 0,
             allowed: 0,
@@ -91,11 +97,18 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// What earlier steps put there.
+    fn remembered(&self, place: &Place) -> Option<Held> {
+        self.asked.set(true);
+        self.around.held(place)
+    }
+
     pub(crate) fn finish(mut self) -> CodeFacts {
         if self.more_reasons > 0 {
             self.facts.incomplete.push(format!("{} more", self.more_reasons));
         }
-        if self.around.forgets() {
+        // What asks nothing of earlier steps is not told less for what was forgotten.
+        if self.asked.get() && self.around.forgets() {
             let why = "not all that earlier steps left is remembered";
             self.facts.incomplete.push(why.to_owned());
         }
@@ -242,7 +255,7 @@ impl<'a> Collector<'a> {
 
     /// What is there by now: by this source, or else by earlier steps.
     pub(crate) fn held(&self, place: &Place) -> Option<Held> {
-        self.left.get(place).cloned().or_else(|| self.around.held(place))
+        self.left.get(place).cloned().or_else(|| self.remembered(place))
     }
 
     /// Notes what is notable of a text that goes to a file.
@@ -314,7 +327,7 @@ impl<'a> Collector<'a> {
             for outer in self.branches.last_mut().into_iter().chain(&mut self.since_end) {
                 outer.entry(place.clone()).or_insert_with(|| before.clone());
             }
-            let before = before.or_else(|| self.around.held(&place)).unwrap_or_default();
+            let before = before.or_else(|| self.remembered(&place)).unwrap_or_default();
             let mut held = before.then(Held { perhaps: true, ..after });
             held.perhaps = perhaps;
             self.left.insert(place, held);

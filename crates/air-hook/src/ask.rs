@@ -5,10 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use air_hooks::Reply;
+use air_hooks::{Away, Reply};
 
 use crate::{
     client::{self, Answer, Failed, Question},
+    critical,
     options::Options,
     start,
 };
@@ -56,7 +57,18 @@ pub(crate) fn starting(options: &Options, payload: &[u8], begun: Instant) -> Res
     }
 }
 
+/// Until then the daemon is waited for.
 fn until(options: &Options, begun: Instant) -> Instant {
+    let all = options.patience.saturating_sub(MARGIN);
+    let kept = match options.away {
+        Away::Critical => critical::TIME.min(all / 2),
+        Away::Closed | Away::Open => Duration::ZERO,
+    };
+    begun + all.saturating_sub(kept)
+}
+
+/// Until then the host is answered.
+pub(crate) fn at_last(options: &Options, begun: Instant) -> Instant {
     begun + options.patience.saturating_sub(MARGIN)
 }
 
@@ -71,12 +83,17 @@ fn reply(answer: &Answer) -> Result<Reply, Failed> {
         return Err(Failed::Asking(format!("{} {}", answer.status, why.trim())));
     }
     let bad = || Failed::Asking("its answer cannot be read".to_owned());
-    let value: serde_json::Value = serde_json::from_slice(&answer.body).map_err(|_| bad())?;
+    printed(&answer.body).ok_or_else(bad)
+}
+
+/// What is to be printed, as the daemon and `airctl` say it.
+pub(crate) fn printed(json: &[u8]) -> Option<Reply> {
+    let value: serde_json::Value = serde_json::from_slice(json).ok()?;
     let text = |name: &str| value.get(name).and_then(|it| it.as_str()).map(str::to_owned);
     let exit = value.get("exit").and_then(serde_json::Value::as_u64);
-    Ok(Reply {
-        stdout: text("stdout").ok_or_else(bad)?,
-        stderr: text("stderr").ok_or_else(bad)?,
-        exit: exit.and_then(|exit| u8::try_from(exit).ok()).ok_or_else(bad)?,
+    Some(Reply {
+        stdout: text("stdout")?,
+        stderr: text("stderr")?,
+        exit: u8::try_from(exit?).ok()?,
     })
 }

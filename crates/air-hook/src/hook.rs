@@ -1,8 +1,8 @@
 //! `air-hook HOST [EVENT]`: what a host of an agent spawns as a hook.
 //!
-//! It hands its standard input to the daemon, and prints and exits as that says. It decides nothing where
-//! it can ask; where it cannot in time, it refuses by the host's strongest means, unless it was told to
-//! let pass (`--open`). Nothing of its environment or input is written anywhere.
+//! It hands its standard input to the daemon, and prints and exits as that says. It decides nothing. Where it
+//! cannot ask in time, it refuses by the host's strongest means; or has the critical guardrails asked, or lets
+//! pass, where it was told so (`--away`). Nothing of its environment or input is written anywhere.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -10,9 +10,9 @@ use std::{
     time::Instant,
 };
 
-use air_hooks::{Native, Reply, Via, adapter};
+use air_hooks::{Away, Native, Reply, Via, adapter};
 
-use crate::{ask, client::Failed, options::Options};
+use crate::{ask, client::Failed, critical, options::Options};
 
 /// The largest payload that is read, in bytes.
 const LARGEST: u64 = 256 << 20;
@@ -29,18 +29,27 @@ pub fn main() -> ExitCode {
     };
     let mut payload = Vec::new();
     let read = io::stdin().lock().take(LARGEST).read_to_end(&mut payload);
+    let is_whole = read.is_ok();
     let asked = match read {
         Ok(_) => reply(&options, &payload, begun),
         Err(error) => Err(Failed::Asking(format!("its input could not be read: {error}"))),
     };
     let reply = asked.unwrap_or_else(|failed| {
-        if options.open {
-            return Reply::default();
+        let refuse = |why: &str| {
+            let (event, version) = (options.event.as_deref(), None);
+            adapter.refuse(&Native { payload: &payload, event, via: Via::Command, version }, why)
+        };
+        let closed = format!("AIR cannot be asked, and nothing runs without it: {failed}");
+        match options.away {
+            Away::Open => Reply::default(),
+            Away::Critical if is_whole => {
+                let decided = critical::decide(&options, &payload, &failed, begun);
+                decided.unwrap_or_else(|why| {
+                    refuse(&format!("{closed}; its critical guardrails cannot be asked: {why}"))
+                })
+            }
+            Away::Critical | Away::Closed => refuse(&closed),
         }
-        let (event, version) = (options.event.as_deref(), None);
-        let native = Native { payload: &payload, event, via: Via::Command, version };
-        adapter
-            .refuse(&native, &format!("AIR cannot be asked, and nothing runs without it: {failed}"))
     });
     print(&reply)
 }

@@ -3,6 +3,7 @@
 
 mod ask;
 pub mod client;
+mod critical;
 mod hook;
 mod options;
 mod start;

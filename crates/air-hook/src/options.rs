@@ -2,6 +2,8 @@
 
 use std::{env, ffi::OsString, path::PathBuf, time::Duration};
 
+use air_hooks::Away;
+
 /// How long a host waits, unless it is said.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -16,8 +18,8 @@ pub(crate) struct Options {
     pub(crate) state: PathBuf,
     /// How long the host waits.
     pub(crate) patience: Duration,
-    /// Whether what AIR cannot be asked about may pass.
-    pub(crate) open: bool,
+    /// What becomes of a call that AIR cannot be asked about.
+    pub(crate) away: Away,
     /// Whether a daemon that is away stays away.
     pub(crate) no_start: bool,
 }
@@ -27,12 +29,15 @@ impl Options {
     pub(crate) fn read() -> Result<Self, String> {
         let var = |name| env::var_os(name).filter(|value: &OsString| !value.is_empty());
         let mut state = var("AIR_STATE").map(PathBuf::from);
-        let (mut open, mut no_start, mut patience) = (false, false, PATIENCE);
+        let (mut away, mut no_start, mut patience) = (Away::Closed, false, PATIENCE);
         let mut plain = Vec::new();
         let mut arguments = env::args_os().skip(1);
         while let Some(argument) = arguments.next() {
             match argument.to_str() {
-                Some("--open") => open = true,
+                Some("--away") => {
+                    let named = arguments.next().and_then(|name| Away::named(name.to_str()?));
+                    away = named.ok_or("air-hook: --away takes closed, critical or open")?;
+                }
                 Some("--no-start") => no_start = true,
                 Some("--state") => state = arguments.next().map(PathBuf::from),
                 Some("--patience") => {
@@ -55,7 +60,7 @@ impl Options {
             event: plain.next(),
             state: state.or_else(data).ok_or("air-hook: neither HOME nor AIR_STATE is set")?,
             patience,
-            open,
+            away,
             no_start,
         })
     }

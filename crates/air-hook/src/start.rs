@@ -7,6 +7,7 @@ use std::{
         fs::{DirBuilderExt as _, OpenOptionsExt as _},
         process::CommandExt as _,
     },
+    path::Path,
     process::{Child, Command, Stdio},
 };
 
@@ -29,27 +30,32 @@ pub(crate) fn leave(options: &Options) -> Result<Option<File>, Failed> {
     }
 }
 
-/// Starts `airctl daemon run`, the one beside this program, on its own: it outlives the host. Several
-/// that are started at once end but for one.
+/// Starts `airctl daemon run` on its own: it outlives the host. Several that are started at once end but for
+/// one.
 pub(crate) fn start(options: &Options) -> Result<Child, Failed> {
-    let own = env::current_exe().and_then(|path| path.canonicalize());
-    let beside = own.ok().map(|own| own.with_file_name("airctl")).filter(|path| path.is_file());
-    let program = beside.unwrap_or_else(|| "airctl".into());
-    let mut command = Command::new(&program);
+    let mut command = airctl(options);
     command
-        .args(["daemon", "run", "--quiet", "--state"])
-        .arg(&options.state)
-        .current_dir("/")
+        .args(["daemon", "run", "--quiet"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0);
-    // What the host's environment holds is not the daemon's.
+    let started = command.spawn();
+    started.map_err(|error| {
+        let program = Path::new(command.get_program());
+        Failed::Away(format!("{} could not be started: {error}", program.display()))
+    })
+}
+
+/// `airctl`, the one beside this program, about the same state and away from the project: what the host's
+/// environment and the project's settings hold is not for it.
+pub(crate) fn airctl(options: &Options) -> Command {
+    let own = env::current_exe().and_then(|path| path.canonicalize());
+    let beside = own.ok().map(|own| own.with_file_name("airctl")).filter(|path| path.is_file());
+    let mut command = Command::new(beside.unwrap_or_else(|| "airctl".into()));
     let kept = ["HOME", "PATH", "USER", "LANG", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "AIR_RULES"];
     command.env_clear();
     command.envs(kept.iter().filter_map(|name| Some((name, env::var_os(name)?))));
-    let started = command.spawn();
-    started.map_err(|error| {
-        Failed::Away(format!("{} could not be started: {error}", program.display()))
-    })
+    command.current_dir("/").arg("--state").arg(&options.state);
+    command
 }

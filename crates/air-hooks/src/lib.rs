@@ -23,7 +23,7 @@ mod tools;
 
 use air_protocol::{Answer, Event};
 
-pub use opencode::plugin as opencode_plugin;
+pub use opencode::{plugin as opencode_plugin, plugin_away as opencode_away};
 
 /// All hosts.
 const ADAPTERS: [&dyn Adapter; 6] = [
@@ -43,6 +43,37 @@ pub fn adapters() -> impl Iterator<Item = &'static dyn Adapter> {
 /// The host of this name.
 pub fn adapter(host: &str) -> Option<&'static dyn Adapter> {
     adapters().find(|adapter| adapter.host() == host)
+}
+
+/// What becomes of a call while AIR's daemon is away and cannot be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Away {
+    /// It does not run.
+    #[default]
+    Closed,
+    /// A copy of the critical guardrails decides, and nothing else is looked at.
+    Critical,
+    /// It runs.
+    Open,
+}
+
+impl Away {
+    /// All of them, the strictest first.
+    pub const ALL: [Self; 3] = [Self::Closed, Self::Critical, Self::Open];
+
+    /// Its name, as settings have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Critical => "critical",
+            Self::Open => "open",
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|away| away.name() == name)
+    }
 }
 
 /// What a host handed over.

@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Away;
 use json::Json;
 pub use survey::{Other, State};
 
@@ -33,6 +34,8 @@ pub enum Link<'a> {
     Command {
         /// The program, absolute.
         program: &'a str,
+        /// What it does while AIR is away.
+        away: Away,
     },
     /// It asks over HTTP where it can, with the token in its variable `AIR_TOKEN`, and runs the program
     /// elsewhere. Only for versions that honour `onFailure`: others let calls pass while AIR is away.
@@ -41,13 +44,22 @@ pub enum Link<'a> {
         program: &'a str,
         /// Where it asks: on this machine, with the path `/hook/<host>`.
         url: &'a str,
+        /// What becomes of a call while AIR is away. The host cannot ask the critical guardrails: over HTTP
+        /// it is held by all but [`Away::Open`].
+        away: Away,
     },
 }
 
 impl Link<'_> {
     fn program(&self) -> &str {
         match self {
-            Self::Command { program } | Self::Http { program, .. } => program,
+            Self::Command { program, .. } | Self::Http { program, .. } => program,
+        }
+    }
+
+    fn away(&self) -> Away {
+        match self {
+            Self::Command { away, .. } | Self::Http { away, .. } => *away,
         }
     }
 
@@ -57,6 +69,10 @@ impl Link<'_> {
         if let Some(event) = event {
             line.push(' ');
             line.push_str(event);
+        }
+        // What is not said is closed.
+        if self.away() != Away::Closed {
+            line = format!("{line} {} {}", command::AWAY, self.away().name());
         }
         line
     }

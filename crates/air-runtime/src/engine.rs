@@ -128,8 +128,13 @@ fn entry(rule: Rule, mode: Mode) -> Entry {
     Entry { rule: Arc::new(rule), mode }
 }
 
-fn read(reader: &dyn RuleReader, guardrail: &Guardrail) -> Result<Rule, String> {
-    let rule = reader.rule(&guardrail.text)?;
+fn read(reader: &dyn RuleReader, held: &Guardrail) -> Result<Rule, String> {
+    guardrail(reader, &held.text)
+}
+
+/// The guardrail in a text.
+pub(crate) fn guardrail(reader: &dyn RuleReader, text: &str) -> Result<Rule, String> {
+    let rule = reader.rule(text)?;
     match rule.kind {
         RuleKind::Guardrail { .. } => Ok(rule),
         RuleKind::Incident { .. } => Err("it is an AIR rule, no guardrail".to_owned()),
@@ -137,7 +142,7 @@ fn read(reader: &dyn RuleReader, guardrail: &Guardrail) -> Result<Rule, String> 
 }
 
 /// Stands for a guardrail of which nothing is known but that it is there.
-fn unreadable(id: &GuardrailId, text: &str, why: &str) -> Rule {
+pub(crate) fn unreadable(id: &GuardrailId, text: &str, why: &str) -> Rule {
     let trigger = text.lines().find_map(|line| line.trim().strip_prefix("trigger "));
     let patterns: Vec<&str> = trigger
         .map(|trigger| trigger.split(',').map(str::trim).filter(|word| !word.is_empty()).collect())

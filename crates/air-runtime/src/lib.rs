@@ -4,6 +4,7 @@
 //! Start at [`Session`]. It knows ports only: no judge, store or sandbox in particular.
 
 mod asking;
+mod critical;
 mod decide;
 mod engine;
 mod eradicate;
@@ -25,6 +26,7 @@ mod review;
 mod session;
 
 pub use asking::{Asking, Waiting};
+pub use critical::{Kept, ask_critical, critical, critical_engine};
 pub use engine::{GuardrailFault, LoadedGuardrails, load_engine, load_guardrails};
 pub use hosted::{Concurrent, Hosted, Ordered, Told};
 pub use models::{Models, Remediation, ReviewMode};

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     door::RUN,
     peer::{ancestors, host_of, started},
+    room::Who,
     slot::Key,
 };
 
@@ -26,14 +27,15 @@ const FILE: &str = "agents.json";
 /// How many are known.
 const KNOWN: usize = 256;
 
-/// A host's process, and a session of it.
+/// A host's process, and the session that it is asking about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Agent {
     pid: u32,
     /// When it started, as the system counts: another process may get its number.
     started: u64,
     host: String,
-    session: String,
+    /// None: it has asked, and may be no more than what the host asks with.
+    session: Option<String>,
     /// Whether it has asked more than once: what starts anew for each question is no host.
     #[serde(default)]
     stays: bool,
@@ -74,7 +76,9 @@ impl Agents {
     /// Whether the host of a session has ended. One that was never seen is not known to have.
     pub fn have_left(&self, host: &str, session: &str) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut own = known.iter().filter(|agent| agent.host == host && agent.session == session);
+        let is_own =
+            |agent: &&Agent| agent.host == host && agent.session.as_deref() == Some(session);
+        let mut own = known.iter().filter(is_own);
         let first = own.next();
         first.is_some_and(|first| !first.lives()) && !own.any(Agent::lives)
     }
@@ -82,17 +86,48 @@ impl Agents {
     /// Whether the host of a session is gone for certain.
     pub(crate) fn are_gone(&self, key: &Key) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_own = |agent: &&Agent| agent.host == key.host && agent.session == key.session;
+        let is_own = |agent: &&Agent| {
+            agent.host == key.host && agent.session.as_deref() == Some(key.session.as_str())
+        };
         let own: Vec<&Agent> = known.iter().filter(is_own).collect();
         own.iter().any(|agent| agent.stays) && !own.iter().any(|agent| agent.lives())
     }
 
-    /// A shim has asked for a session.
-    pub(crate) fn seen(&self, key: &Key, shim: u32) {
-        let Some((pid, started)) = host_of(shim).and_then(|pid| Some((pid, started(pid)?))) else {
-            return;
-        };
-        let (host, session) = (key.host.clone(), key.session.clone());
+    /// Somebody asks for a session. Before the answer is told, its host has to be known: what is let pass may
+    /// be a command that decides.
+    pub(crate) async fn meet(&self, key: Key, who: Who) {
+        match who {
+            Who::Shim(shim) => {
+                if let Some(pid) = host_of(shim) {
+                    self.seen(pid, key.host, Some(key.session));
+                }
+            }
+            Who::Host(line) => {
+                if let Some(pid) = line.process(self.of_host(&key.host)).await {
+                    self.seen(pid, key.host, Some(key.session));
+                }
+            }
+            Who::Program(line) => {
+                if let Some(pid) = line.process(self.of_host(&key.host)).await {
+                    self.seen(pid, key.host, None);
+                }
+            }
+            Who::Nobody => {}
+        }
+    }
+
+    /// The processes of a host that are known.
+    fn of_host(&self, host: &str) -> Vec<u32> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pids: Vec<u32> =
+            known.iter().filter(|agent| agent.host == host).map(|agent| agent.pid).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        pids
+    }
+
+    fn seen(&self, pid: u32, host: String, session: Option<String>) {
+        let Some(started) = started(pid) else { return };
         let agent = Agent { pid, started, host, session, stays: false };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let is_it = |other: &&mut Agent| Agent { stays: false, ..(*other).clone() } == agent;
@@ -102,6 +137,8 @@ impl Agents {
             }
             return;
         }
+        // Nothing is asked of those any more.
+        known.retain(|agent| agent.session.is_some() || agent.lives());
         if known.len() >= KNOWN {
             // The oldest that has ended, or the oldest.
             let at = known.iter().position(|agent| !agent.lives()).unwrap_or_default();

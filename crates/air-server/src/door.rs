@@ -30,9 +30,11 @@ use tokio::{
 };
 
 use crate::{
-    Options, ServeError, mend, operator,
+    Options, ServeError,
+    line::Line,
+    mend, operator,
     peer::{Peer, Quick},
-    room::{Asker, Room},
+    room::{Asker, Room, Who},
 };
 
 /// The directory of what runs, below the state.
@@ -249,7 +251,10 @@ async fn event(
     body: Bytes,
 ) -> Response {
     match serde_json::from_slice::<Event>(&body) {
-        Ok(event) => Json(room.ask(event, asker(peer, &headers)).await).into_response(),
+        Ok(event) => {
+            let asker = asker(peer, &headers, Who::Program);
+            Json(room.ask(event, asker).await).into_response()
+        }
         Err(error) => {
             refused(StatusCode::BAD_REQUEST, &format!("this is no question of air-hook/1: {error}"))
         }
@@ -279,7 +284,7 @@ async fn native(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let asker = asker(peer, &headers);
+    let asker = asker(peer, &headers, Who::Program);
     match translated(&room, (&host, Via::Command), &how, asker, &body).await {
         Some(Reply { stdout, stderr, exit }) => {
             Json(Printed { stdout, stderr, exit }).into_response()
@@ -297,7 +302,7 @@ async fn hook(
     body: Bytes,
 ) -> Response {
     let via = if host == "opencode" { Via::Plugin } else { Via::Http };
-    let asker = asker(peer, &headers);
+    let asker = asker(peer, &headers, Who::Host);
     match translated(&room, (&host, via), &how, asker, &body).await {
         Some(reply) => ([(header::CONTENT_TYPE, "application/json")], reply.stdout).into_response(),
         None => refused(StatusCode::NOT_FOUND, "this host is not known"),
@@ -326,12 +331,13 @@ async fn translated(
     })
 }
 
-fn asker(peer: Peer, headers: &HeaderMap) -> Asker {
-    let pid = match peer {
-        Peer::Local { pid, .. } => pid,
-        Peer::Http => None,
+/// `on` says who is at the other end of a connection over HTTP.
+fn asker(peer: Peer, headers: &HeaderMap, on: fn(Line) -> Who) -> Asker {
+    let who = match peer {
+        Peer::Local { pid, .. } => pid.map_or(Who::Nobody, Who::Shim),
+        Peer::Http(line) => line.map_or(Who::Nobody, on),
     };
     let patience = headers.get("x-air-patience-ms").and_then(|value| value.to_str().ok());
     let patience = patience.and_then(|value| value.parse().ok()).map(Duration::from_millis);
-    Asker { pid, patience }
+    Asker { who, patience }
 }

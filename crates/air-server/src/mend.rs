@@ -150,7 +150,7 @@ async fn take_back(
 ) -> Told<UndoView> {
     // To look is nobody's privilege.
     if !wish.dry_run {
-        person(&room, peer)?;
+        person(&room, &peer)?;
     }
     let _at_work = room.at_work().await;
     let id = SessionId::from(session.as_str());
@@ -175,7 +175,7 @@ async fn decide(
     Path(incident): Path<String>,
     Json(verdict): Json<Verdict>,
 ) -> Told<bool> {
-    person(&room, peer)?;
+    person(&room, &peer)?;
     let _at_work = room.at_work().await;
     let id = IncidentId::from(incident.as_str());
     let record = records::incident(&**room.attended.journal(), &id).await?;
@@ -202,7 +202,7 @@ async fn decide(
 
 /// A guardrail was changed in the store.
 async fn reload(State(room): State<Arc<Room>>, ConnectInfo(peer): ConnectInfo<Peer>) -> Told<bool> {
-    person(&room, peer)?;
+    person(&room, &peer)?;
     room.renew().await?;
     Ok(Json(true))
 }

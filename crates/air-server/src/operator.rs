@@ -117,9 +117,9 @@ pub(crate) fn routes(room: Arc<Room>) -> Router {
 }
 
 /// Refuses whoever runs below an agent: it must not approve its own calls.
-pub(crate) fn person(room: &Room, peer: Peer) -> Result<(), Refused> {
+pub(crate) fn person(room: &Room, peer: &Peer) -> Result<(), Refused> {
     let refused = |why: &str| Err(Refused(StatusCode::FORBIDDEN, why.to_owned()));
-    let Peer::Local { uid, pid } = peer else {
+    let &Peer::Local { uid, pid } = peer else {
         return refused("this is asked over the local socket only");
     };
     if uid != Some(rustix::process::getuid().as_raw()) {
@@ -197,7 +197,7 @@ async fn decide(
     Path(id): Path<String>,
     Json(decided): Json<Decided>,
 ) -> Told<ApprovalView> {
-    person(&room, peer)?;
+    person(&room, &peer)?;
     let Json(all) = approvals(State(Arc::clone(&room))).await?;
     let mut found = all.into_iter().filter(|asked| asked.id.starts_with(&id));
     let asked = found.next();
@@ -223,7 +223,7 @@ async fn release(
     ConnectInfo(peer): ConnectInfo<Peer>,
     Path(session): Path<String>,
 ) -> Told<bool> {
-    person(&room, peer)?;
+    person(&room, &peer)?;
     let id = SessionId::from(session.as_str());
     let missing = || Refused(StatusCode::NOT_FOUND, format!("no session `{session}`"));
     let (key, slot) = room.slot_of(&id).ok_or_else(missing)?;
@@ -235,7 +235,7 @@ async fn release(
 }
 
 async fn stop(State(room): State<Arc<Room>>, ConnectInfo(peer): ConnectInfo<Peer>) -> Told<bool> {
-    person(&room, peer)?;
+    person(&room, &peer)?;
     room.stop.notify_waiters();
     Ok(Json(true))
 }

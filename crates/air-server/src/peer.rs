@@ -1,4 +1,4 @@
-//! Who is at the other end of a local socket.
+//! Who is at the other end of a socket.
 
 use std::{
     fs, io,
@@ -20,11 +20,13 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
+use crate::line::Line;
+
 /// How many ancestors are looked at.
 const DEPTH: usize = 64;
 
 /// The other end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Peer {
     /// A process of this machine, over the local socket.
     Local {
@@ -33,8 +35,8 @@ pub(crate) enum Peer {
         /// Its process, where the system tells.
         pid: Option<u32>,
     },
-    /// Somebody over HTTP on loopback.
-    Http,
+    /// Somebody over HTTP on loopback, where the system tells from where.
+    Http(Option<Line>),
 }
 
 impl Connected<IncomingStream<'_, UnixListener>> for Peer {
@@ -85,8 +87,9 @@ impl Listener for Quick {
 }
 
 impl Connected<IncomingStream<'_, Quick>> for Peer {
-    fn connect_info(_: IncomingStream<'_, Quick>) -> Self {
-        Self::Http
+    fn connect_info(stream: IncomingStream<'_, Quick>) -> Self {
+        let ours = stream.io().stream.local_addr();
+        Self::Http(ours.ok().map(|ours| Line::new(*stream.remote_addr(), ours)))
     }
 }
 

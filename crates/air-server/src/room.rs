@@ -27,6 +27,7 @@ use crate::{
     beat::{Beats, now},
     call::{call, observation, plan},
     canary,
+    line::Line,
     question::{directory, failed, is_sub_agent, key, missing, nothing},
     slot::{Key, Slot, Work},
     told::answer,
@@ -56,12 +57,24 @@ pub(crate) struct Room {
 }
 
 /// Who asks, and how long it waits.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug)]
 pub(crate) struct Asker {
-    /// The process of the shim.
-    pub(crate) pid: Option<u32>,
+    pub(crate) who: Who,
     /// How long the host waits for an answer.
     pub(crate) patience: Option<Duration>,
+}
+
+/// How the process of a host is known.
+#[derive(Debug)]
+pub(crate) enum Who {
+    /// It has started this shim.
+    Shim(u32),
+    /// It is at the other end of this connection.
+    Host(Line),
+    /// It, or a program of its, is at the other end of this connection.
+    Program(Line),
+    /// It is not.
+    Nobody,
 }
 
 impl Room {
@@ -85,6 +98,7 @@ impl Room {
             work: RwLock::default(),
             tasks: Mutex::default(),
         });
+        room.keep_critical();
         for known in all {
             let key = Key { host: known.beside.host, session: known.beside.session };
             room.known().insert(key.clone(), known.id);
@@ -117,8 +131,10 @@ impl Room {
         self.beats.heard(&event);
         let room = Arc::clone(self);
         let asked = event.clone();
+        let Asker { who, patience } = asker;
         // A host that goes away does not leave a question half answered.
-        let answered = tokio::spawn(async move { room.answer(asked, asker).await }).await;
+        let answered = tokio::spawn(async move { room.answer(asked, patience).await });
+        let (answered, ()) = tokio::join!(answered, self.agents.meet(key(&event), who));
         let mut answer = match answered {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => failed(&event, &format!("AIR could not decide: {error}")),
@@ -128,7 +144,11 @@ impl Room {
         answer
     }
 
-    async fn answer(self: Arc<Self>, event: Event, asker: Asker) -> Result<Answer, AirError> {
+    async fn answer(
+        self: Arc<Self>,
+        event: Event,
+        patience: Option<Duration>,
+    ) -> Result<Answer, AirError> {
         let key = key(&event);
         let is_known = self.known().contains_key(&key);
         match event.point {
@@ -147,10 +167,7 @@ impl Room {
         }
         let slot = self.slot(&key);
         slot.touch();
-        if let Some(shim) = asker.pid {
-            self.agents.seen(&key, shim);
-        }
-        let until = Instant::now() + self.patience(asker);
+        let until = Instant::now() + self.patience(patience);
         loop {
             let at_work = self.at_work().await;
             let mut work = slot.work.lock().await;
@@ -196,8 +213,8 @@ impl Room {
     }
 
     /// How long a question waits for a person.
-    fn patience(&self, asker: Asker) -> Duration {
-        let host = asker.patience.map_or(Duration::ZERO, |all| all.saturating_sub(MARGIN));
+    fn patience(&self, host: Option<Duration>) -> Duration {
+        let host = host.map_or(Duration::ZERO, |all| all.saturating_sub(MARGIN));
         host.min(self.options.approval_wait)
     }
 
@@ -378,7 +395,14 @@ impl Room {
     pub(crate) async fn renew(&self) -> Result<(), AirError> {
         self.attended.reload().await?;
         self.generation.fetch_add(1, Ordering::AcqRel);
+        self.keep_critical();
         Ok(())
+    }
+
+    /// For hooks that find no daemon.
+    fn keep_critical(&self) {
+        // Without it they refuse.
+        let _ = self.attended.keep_critical();
     }
 
     pub(crate) fn live(&self) -> usize {

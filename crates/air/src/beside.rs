@@ -346,7 +346,7 @@ impl Joined {
 
 /// The tools of a host: AIR does not call them.
 #[derive(Debug)]
-struct OfHost;
+pub(crate) struct OfHost;
 
 /// Tools that change nothing by themselves, by their canonical names: what a sub-agent does comes by as
 /// calls of its own.

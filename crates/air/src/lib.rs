@@ -7,6 +7,7 @@
 mod adapters;
 mod archive;
 mod beside;
+mod critical;
 mod host;
 mod minds;
 pub mod records;
@@ -42,6 +43,7 @@ pub use air_runtime::{
 };
 pub use air_workspace::{Service, Shape, Undone, UndoneAs};
 pub use beside::{Attended, Joined, Known, tree_of};
+pub use critical::{CopyError, Critical, forget_critical};
 pub use host::{Host, StepOutcome};
 pub use minds::Minds;
 pub use settings::Settings;

@@ -207,6 +207,10 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
             if whose == Whose::Hosts && daemon.runs() {
                 // It decides by what it has read.
                 let _: bool = daemon.post("/v1/reload", &serde_json::json!({}))?;
+            } else if whose == Whose::Hosts {
+                // The next daemon makes it anew.
+                let hosts = daemon.hosts();
+                air::forget_critical(&hosts).map_err(CliError::file("change", hosts))?;
             }
             Ok(done)
         }

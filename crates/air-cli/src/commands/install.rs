@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use air_hooks::settings::{Hooks, Link};
+use air_hooks::{
+    Away,
+    settings::{Hooks, Link},
+};
 use serde::Serialize;
 
 use crate::{
@@ -14,6 +17,7 @@ use crate::{
         Host, Scope,
         change::{Change, Wanted},
         codex,
+        file::SettingsFile,
         ledger::Ledger,
         program,
     },
@@ -21,9 +25,6 @@ use crate::{
 };
 
 pub(super) mod list;
-
-/// Where the daemon tells, below AIR's state, how it is reached over HTTP: `url` and `token`.
-const ENDPOINT: &str = "hosts/run/address.json";
 
 /// The first version of Claude Code that is known to honour `onFailure`.
 const HELD: [u32; 3] = [2, 1, 329];
@@ -45,6 +46,10 @@ pub struct Args {
     /// as `AIR_TOKEN`. Only for versions of Claude Code that honour `onFailure`
     #[arg(long, value_name = "URL")]
     pub http: Option<String>,
+    /// What becomes of a call while AIR's daemon is away and cannot be started [default: as it is installed,
+    /// else closed]
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub away: Option<Policy>,
     /// Also tell Codex that AIR's hooks are trusted: it passes over others without a word
     #[arg(long)]
     pub trust: bool,
@@ -54,6 +59,27 @@ pub struct Args {
     /// List the hosts on this machine, and what is installed
     #[arg(long, conflicts_with_all = ["host", "dry_run", "trust"])]
     pub list: bool,
+}
+
+/// What becomes of a call while AIR's daemon is away and cannot be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Policy {
+    /// It does not run
+    Closed,
+    /// A copy of the critical guardrails decides, and nothing looks at what it does
+    Critical,
+    /// It runs
+    Open,
+}
+
+impl From<Policy> for Away {
+    fn from(policy: Policy) -> Self {
+        match policy {
+            Policy::Closed => Self::Closed,
+            Policy::Critical => Self::Critical,
+            Policy::Open => Self::Open,
+        }
+    }
 }
 
 /// Whose settings.
@@ -132,7 +158,14 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     let project = args.place.directory(&context.cwd)?;
     let shim = program::shim(args.hook.as_deref(), &context.cwd)?;
     let file = host.file(scope, &context.environment, &project)?;
-    let wanted = wanted(host, &shim, args.http.as_deref(), &state)?;
+    let away = match args.away {
+        Some(policy) => policy.into(),
+        None => SettingsFile::read(&file)?
+            .text
+            .and_then(|text| installed_away(host, &shim, &text))
+            .unwrap_or_default(),
+    };
+    let wanted = wanted(host, &shim, args.http.as_deref(), away, &state)?;
     let mut document = Document {
         version: 1,
         host,
@@ -177,6 +210,7 @@ pub(super) fn wanted(
     host: Host,
     shim: &str,
     http: Option<&str>,
+    away: Away,
     state: &Path,
 ) -> Result<Wanted, CliError> {
     let link = match http {
@@ -186,14 +220,29 @@ pub(super) fn wanted(
                 hint: "leave `--http` away".to_owned(),
             });
         }
-        Some(url) => Link::Http { program: shim, url },
-        None => Link::Command { program: shim },
+        Some(_) if away == Away::Critical => {
+            return Err(CliError::Usage {
+                what: "over HTTP a host cannot ask the critical guardrails".to_owned(),
+                hint: "leave `--http` away, or use `--away closed`".to_owned(),
+            });
+        }
+        Some(url) => Link::Http { program: shim, url, away },
+        None => Link::Command { program: shim, away },
     };
     if let Some(hooks) = Hooks::new(host.name(), &link) {
         return Ok(Wanted::Hooks(hooks));
     }
-    let endpoint = state.join(ENDPOINT).display().to_string();
-    Ok(Wanted::Whole(air_hooks::opencode_plugin(&endpoint, false)))
+    let state = state.display().to_string();
+    Ok(Wanted::Whole(air_hooks::opencode_plugin(&state, shim, away)))
+}
+
+/// What becomes of a call while AIR is away, as a settings file of `host` says it; `None` where AIR's hooks are
+/// not in it.
+pub(crate) fn installed_away(host: Host, shim: &str, text: &str) -> Option<Away> {
+    match Hooks::new(host.name(), &Link::Command { program: shim, away: Away::Closed }) {
+        Some(hooks) => hooks.away(text, host.before_a_call()).ok().flatten(),
+        None => air_hooks::opencode_away(text),
+    }
 }
 
 /// What is said where a host may not wait for an answer over HTTP.

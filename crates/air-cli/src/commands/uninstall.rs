@@ -1,5 +1,7 @@
 //! `airctl uninstall`: takes AIR's hooks out of the settings of a host.
 
+use air_hooks::Away;
+
 use crate::{
     commands::install::{Document, Place, wanted},
     context::Context,
@@ -50,7 +52,8 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         warnings: Vec::new(),
     };
     let ledger = if args.dry_run { None } else { Some(Ledger::open(&state)?) };
-    let change = Change::uninstall(&state, host, &file, &wanted(host, "air-hook", None, &state)?)?;
+    let own = wanted(host, "air-hook", None, Away::Closed, &state)?;
+    let change = Change::uninstall(&state, host, &file, &own)?;
     document.settle(change, ledger.as_ref())?;
     if let Some(trust) = Ledger::get(&state, host, &file, true)? {
         let wanted = Wanted::Trust(file.clone(), Vec::new());

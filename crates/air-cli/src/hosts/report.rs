@@ -6,7 +6,10 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use air_hooks::settings::{Hooks, Link, State, trust};
+use air_hooks::{
+    Away,
+    settings::{Hooks, Link, State, trust},
+};
 use air_server::Beat;
 use serde::Serialize;
 
@@ -18,7 +21,7 @@ use super::{
     ledger::{Added, Ledger, Record},
     program,
 };
-use crate::{context::Context, daemon::Daemon, error::CliError};
+use crate::{commands::install::installed_away, context::Context, daemon::Daemon, error::CliError};
 
 /// One host.
 #[derive(Debug, Serialize)]
@@ -54,6 +57,8 @@ pub struct Installed {
     pub file: PathBuf,
     /// Nobody has changed it since.
     pub unchanged: bool,
+    /// What becomes of a call while AIR is away; none where AIR's hooks are not in it.
+    pub away: Option<&'static str>,
 }
 
 /// All hosts. What keeps hooks from running is looked for only where `faults` is set.
@@ -99,6 +104,7 @@ pub fn reports(
                 scope: record.scope,
                 file: record.file.clone(),
                 unchanged: text.as_ref() == Some(&record.after),
+                away: text.as_ref().and_then(|text| Some(away(record, text)?.name())),
             });
             if faults {
                 look.at(record, text.as_deref(), &mut report);
@@ -110,6 +116,14 @@ pub fn reports(
         report
     });
     Ok(reports.collect())
+}
+
+fn away(record: &Record, text: &str) -> Option<Away> {
+    let program = match &record.added {
+        Added::Hooks(receipt) => receipt.program.as_str(),
+        Added::Whole | Added::Trust(_) => "air-hook",
+    };
+    installed_away(record.host, program, text)
 }
 
 struct Look<'a, 'w> {
@@ -145,7 +159,8 @@ impl Look<'_, '_> {
         if let Err(error) = program::shim(Some(Path::new(&receipt.program)), Path::new("/")) {
             report.faults.push(format!("{error}, and `{file}` runs it: {again} names another one"));
         }
-        let link = Link::Command { program: &receipt.program };
+        let away = away(record, text).unwrap_or_default();
+        let link = Link::Command { program: &receipt.program, away };
         let Some(hooks) = Hooks::new(record.host.name(), &link) else { return };
         let line = hooks.line(text, record.host.before_a_call());
         if let Ok(Some(line)) = line.map(|line| line.filter(|line| !line.starts_with("http"))) {
@@ -178,7 +193,7 @@ impl Look<'_, '_> {
     /// At what the host reads beside that, of the user and of the project.
     fn around(&self, report: &mut Report) {
         let host = report.host;
-        let link = Link::Command { program: "air-hook" };
+        let link = Link::Command { program: "air-hook", away: Away::Closed };
         let Some(hooks) = Hooks::new(host.name(), &link) else { return };
         for scope in [Scope::User, Scope::Project, Scope::Local] {
             let Ok(path) = host.file(scope, &self.context.environment, self.project) else {

@@ -47,7 +47,7 @@ fn nothing_runs(client: Client) {
 }
 
 fn all_runs(client: Client) {
-    let Some((stage, said)) = killed(client, "--open --no-start") else { return };
+    let Some((stage, said)) = killed(client, "--away open --no-start") else { return };
     assert!(stage.has("ran.txt"), "a person has said that it may: {said}");
 }
 

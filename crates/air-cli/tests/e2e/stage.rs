@@ -156,7 +156,7 @@ impl Stage {
             words.extend(["--hook", hook.to_str().expect("a path")]);
         }
         self.air(&words);
-        if self.client == Client::OpenCode && more.contains("--open") {
+        if self.client == Client::OpenCode && more.contains("--away open") {
             let plugin = self.home().join(".config/opencode/plugin/air.js");
             let text = fs::read_to_string(&plugin).expect("it is installed");
             fs::write(&plugin, text.replace("\"closed\"", "\"open\"")).expect("written");

@@ -2,6 +2,7 @@
 
 mod begin;
 mod doctor;
+mod http;
 pub(crate) mod machine;
 mod person;
 mod room;

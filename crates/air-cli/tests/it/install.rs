@@ -82,7 +82,7 @@ fn every_host_comes_back_byte_for_byte() {
             assert_ne!(first.status.code(), Some(2), "{}", shown(home.path(), &first));
             let installed = fs::read(&path).expect("the file");
             assert!(String::from_utf8_lossy(&installed).contains(if host == "opencode" {
-                "address.json"
+                "hosts/run/address.json"
             } else {
                 "bin/air-hook"
             }));
@@ -354,4 +354,62 @@ fn the_doctor_sees_what_keeps_hooks_from_running() {
     assert!(told("bin").contains("`[DIR]/bin/air-hook` is not there"));
     fs::write(home.path().join(file), theirs).expect("the file");
     assert!(told("bin").contains("no longer in `[DIR]/home/.claude/settings.json`"));
+}
+
+#[test]
+fn what_becomes_of_a_call_while_air_is_away_is_installed_and_kept() {
+    for (host, file) in HOSTS {
+        let home = home(&[]);
+        let path = home.path().join(file);
+        let text = || fs::read_to_string(&path).expect("the file");
+        let says = |policy: &str| {
+            let text = text();
+            if host == "opencode" {
+                return text.contains(&format!("const AWAY = \"{policy}\""));
+            }
+            let count = text.matches(&format!("--away {policy}")).count();
+            assert!(count == 0 || count == text.matches("bin/air-hook").count(), "{host}: {text}");
+            if policy == "closed" { !text.contains("--away") } else { count > 0 }
+        };
+        let put = |more: &[&str]| {
+            let output =
+                run(home.path(), &[&["install", host, "--hook", "bin/air-hook"], more].concat());
+            assert_ne!(output.status.code(), Some(2), "{host}: {}", shown(home.path(), &output));
+            shown(home.path(), &output)
+        };
+        put(&[]);
+        assert!(says("closed"), "{host}: {}", text());
+        for policy in ["critical", "open", "closed", "critical"] {
+            put(&["--away", policy]);
+            assert!(says(policy), "{host} {policy}: {}", text());
+            assert!(put(&[]).contains("unchanged"), "{host} {policy}: it stays");
+            let listed = run(home.path(), &["install", "--list", "--format", "json"]);
+            let listed: serde_json::Value =
+                serde_json::from_slice(&listed.stdout).expect("a document");
+            let all = listed["hosts"].as_array().expect("a list");
+            let own = all.iter().find(|report| report["host"] == host).expect("the host");
+            assert_eq!(own["installed"][0]["away"], policy, "{own}");
+        }
+        assert_eq!(run(home.path(), &["uninstall", host]).status.code(), Some(0));
+        assert!(!path.exists(), "{host}");
+    }
+}
+
+#[test]
+fn over_http_the_host_holds_or_lets_pass() {
+    let (host, file) = HOSTS[0];
+    let home = home(&[]);
+    let text = || fs::read_to_string(home.path().join(file)).expect("the file");
+    let url = "http://127.0.0.1:8711/hook/claude-code";
+    let http = ["install", host, "--hook", "bin/air-hook", "--http", url];
+    let put = |more: &[&str]| run(home.path(), &[&http, more].concat()).status.code();
+    assert_ne!(put(&["--away", "open"]), Some(2));
+    assert!(!text().contains("onFailure") && text().contains("--away open"), "{}", text());
+    assert_ne!(put(&[]), Some(2));
+    assert!(!text().contains("onFailure"), "it stays: {}", text());
+    assert_ne!(put(&["--away", "closed"]), Some(2));
+    assert!(text().contains("onFailure") && !text().contains("--away"), "{}", text());
+    let before = text();
+    assert_eq!(put(&["--away", "critical"]), Some(2));
+    assert_eq!(text(), before);
 }

@@ -168,3 +168,40 @@ fn what_is_left_is_named() {
     assert_eq!(of("x").text.as_deref(), Some("a"));
     assert_eq!(of("y").sources, [Place::new(PlaceKind::File, "b")]);
 }
+
+/// A session of which nothing is known.
+struct Forgotten;
+
+impl Surroundings for Forgotten {
+    fn file(&self, path: &str) -> Result<Vec<u8>, String> {
+        Err(format!("{path} is not there"))
+    }
+
+    fn held(&self, _place: &Place) -> Option<Held> {
+        None
+    }
+
+    fn forgets(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn what_asks_nothing_of_earlier_steps_misses_none() {
+    let why = "not all that earlier steps left is remembered";
+    let misses = |facts: CodeFacts| facts.incomplete.iter().any(|reason| reason == why);
+    for (source, expected) in [
+        ("ls -l", false),
+        ("cat notes.md", true),
+        ("cp notes.md copy", true),
+        ("curl --data @notes.md https://example.com", true),
+        ("sh install.sh", true),
+        ("echo $TOKEN", true),
+    ] {
+        assert_eq!(misses(air_facts::shell::read(source, &Forgotten)), expected, "{source}");
+    }
+    // An interpreter's names may have been given anew.
+    for source in ["print(1)", "print(open('notes.md').read())"] {
+        assert!(misses(air_facts::python::read(source, &Forgotten)), "{source}");
+    }
+}

@@ -6,7 +6,7 @@ mod encode;
 use air_protocol::{Answer, Event, tool};
 
 use crate::{
-    Adapter, DecodeError, Native, Reply,
+    Adapter, Away, DecodeError, Native, Reply,
     tools::{Row, row},
 };
 
@@ -33,13 +33,20 @@ pub(crate) const TOOLS: &[Row] = &[
 /// The plugin's file, as a template: see [`plugin`].
 const TEMPLATE: &str = include_str!("plugin.js");
 
-/// The plugin's file. `endpoint` is the absolute path of the JSON file with `url` and `token` of the
-/// daemon; `open` lets calls run while the daemon is away.
-pub fn plugin(endpoint: &str, open: bool) -> String {
-    let quoted = serde_json::Value::from(endpoint).to_string();
+/// The plugin's file. `state` is AIR's directory, and `program` the shim, both absolute; `away` says what
+/// becomes of a call while the daemon is away.
+pub fn plugin(state: &str, program: &str, away: Away) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
     TEMPLATE
-        .replace("\"{{endpoint}}\"", &quoted)
-        .replace("{{away}}", if open { "open" } else { "closed" })
+        .replace("{{away}}", away.name())
+        .replace("\"{{state}}\"", &quoted(state))
+        .replace("\"{{program}}\"", &quoted(program))
+}
+
+/// What becomes of a call while the daemon is away, as the plugin's file says it.
+pub fn plugin_away(text: &str) -> Option<Away> {
+    let name = text.lines().find_map(|line| line.strip_prefix("const AWAY = \""));
+    Away::named(name?.trim_end().strip_suffix('"')?)
 }
 
 /// OpenCode.

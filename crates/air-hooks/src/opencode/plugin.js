@@ -1,10 +1,16 @@
 // AIR in the loop of OpenCode: asks the daemon at every point and does as it is told.
 // Installed and removed by `airctl`; it keeps nothing and decides nothing.
+import { spawn } from "node:child_process"
 import { readFile } from "node:fs/promises"
 
+// AIR's directory.
+const STATE = "{{state}}"
 // A JSON file with `url` and `token` of the daemon, readable by its owner alone.
-const ENDPOINT = "{{endpoint}}"
-// What becomes of a call that AIR cannot be asked about: "closed" refuses it, "open" lets it run.
+const ENDPOINT = `${STATE}/hosts/run/address.json`
+// What is run where the daemon is away and the critical guardrails are to decide.
+const PROGRAM = "{{program}}"
+// What becomes of a call that AIR cannot be asked about: "closed" refuses it, "open" lets it run, "critical"
+// starts the daemon, or has a copy of the critical guardrails decide.
 const AWAY = "{{away}}"
 // A person may have to be asked, so this is long.
 const DEADLINE_MS = 120_000
@@ -33,12 +39,49 @@ export const Air = async ({ client, directory }) => {
     return text.trim() === "" ? {} : JSON.parse(text)
   }
 
+  // Asks through the program, which starts the daemon, or has the critical guardrails asked.
+  const askProgram = (native, session) =>
+    new Promise((resolve, reject) => {
+      const child = spawn(PROGRAM, ["opencode", "--state", STATE, "--away", "critical"])
+      const timer = setTimeout(() => child.kill("SIGKILL"), DEADLINE_MS)
+      let [out, err] = ["", ""]
+      child.stdout.on("data", (some) => (out += some))
+      child.stderr.on("data", (some) => (err += some))
+      child.stdin.on("error", () => {})
+      child.on("error", (error) => (clearTimeout(timer), reject(error)))
+      child.on("close", (code) => {
+        clearTimeout(timer)
+        if (code !== 0) return reject(new Error(err.trim() || `air-hook ended with ${code}`))
+        try {
+          resolve({ answer: out.trim() === "" ? {} : JSON.parse(out), note: err.trim() })
+        } catch (error) {
+          reject(error)
+        }
+      })
+      child.stdin.end(JSON.stringify({ ...native, directory, oneshot, version, parent: parents.get(session) }))
+    })
+
+  const decideAlone = async (native, session) => {
+    const { answer, note } = await askProgram(native, session)
+    if (note) {
+      await client.tui.showToast({ body: { message: note, variant: "warning" } }).catch(() => {})
+    }
+    return answer
+  }
+
   // Where nobody answers, a point that can refuse does so by throwing.
   const decide = async (native, session) => {
     try {
       return await ask(native, session)
     } catch (error) {
       if (AWAY === "open") return {}
+      if (AWAY === "critical") {
+        try {
+          return await decideAlone(native, session)
+        } catch (failed) {
+          error = failed
+        }
+      }
       return { throw: `AIR cannot be asked (${error.message}), so this is refused; \`airctl doctor\` says more` }
     }
   }

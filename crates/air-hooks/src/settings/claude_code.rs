@@ -1,5 +1,7 @@
 //! Claude Code: `hooks` in `settings.json`, groups of handlers by event. Timeouts in seconds.
 
+use crate::Away;
+
 use super::{Entry, Link, Nesting, Spec, json::Json};
 
 /// Every event on which AIR decides or looks again, and the seconds it has for that.
@@ -21,10 +23,17 @@ const OF_TOOLS: [&str; 4] =
 /// HTTP hooks never come for these.
 const COMMAND_ONLY: [&str; 2] = ["SessionStart", "SessionEnd"];
 
+/// What the host does where nobody answers over HTTP; without it the call runs.
+pub(super) const ON_FAILURE: &str = "onFailure";
+/// It does not run.
+pub(super) const BLOCK: &str = "block";
+
 pub(super) fn spec(link: &Link<'_>) -> Spec {
     let entries = EVENTS.iter().map(|(event, timeout)| {
         let handler = match link {
-            Link::Http { url, .. } if !COMMAND_ONLY.contains(event) => http(url, *timeout),
+            Link::Http { url, away, .. } if !COMMAND_ONLY.contains(event) => {
+                http(url, *timeout, *away)
+            }
             _ => Json::Object(vec![
                 ("type", Json::text("command")),
                 ("command", Json::Text(link.command("claude-code", None))),
@@ -41,13 +50,16 @@ pub(super) fn spec(link: &Link<'_>) -> Spec {
 }
 
 /// The token is never in the file: the host takes it from its environment.
-fn http(url: &str, timeout: u32) -> Json {
-    Json::Object(vec![
+fn http(url: &str, timeout: u32, away: Away) -> Json {
+    let mut handler = vec![
         ("type", Json::text("http")),
         ("url", Json::text(url)),
         ("headers", Json::Object(vec![("Authorization", Json::text("Bearer $AIR_TOKEN"))])),
         ("allowedEnvVars", Json::List(vec![Json::text("AIR_TOKEN")])),
         ("timeout", Json::Number(timeout)),
-        ("onFailure", Json::text("block")),
-    ])
+    ];
+    if away != Away::Open {
+        handler.push((ON_FAILURE, Json::text(BLOCK)));
+    }
+    Json::Object(handler)
 }

@@ -1,5 +1,10 @@
 //! Commands as a shell reads them: how AIR's are written, and how they are known again.
 
+use crate::Away;
+
+/// The argument that says what the program does while AIR is away.
+pub(super) const AWAY: &str = "--away";
+
 /// `word` so that a shell takes it as one.
 pub(super) fn quote(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+@%:=,".contains(letter);
@@ -47,9 +52,24 @@ pub(super) fn words(command: &str) -> Option<Vec<String>> {
 /// Whether `command` is AIR's for `host`: its program is called `air-hook`, or is `program`.
 pub(super) fn is_own(command: &str, host: &str, program: &str) -> bool {
     let Some(words) = words(command) else { return false };
-    let [first, second, rest @ ..] = words.as_slice() else { return false };
+    let [first, second, rest @ ..] = without_away(&words).0 else { return false };
     let name = first.rsplit('/').next().unwrap_or_default();
     (name == "air-hook" || first == program) && second == host && rest.len() <= 1
+}
+
+/// What a command of AIR's does while AIR is away.
+pub(super) fn away(command: &str) -> Away {
+    words(command).map_or(Away::Closed, |words| without_away(&words).1)
+}
+
+fn without_away(words: &[String]) -> (&[String], Away) {
+    if let [rest @ .., flag, named] = words
+        && flag == AWAY
+        && let Some(away) = Away::named(named)
+    {
+        return (rest, away);
+    }
+    (words, Away::Closed)
 }
 
 /// Whether `url` is AIR's for `host`: on this machine, at the path of AIR's hooks.

@@ -2,8 +2,10 @@
 
 use jsonc_parser::ast::{Object, Value};
 
+use crate::Away;
+
 use super::{
-    Dialect, Hooks, Nesting, SettingsError,
+    Dialect, Hooks, Nesting, SettingsError, claude_code, command,
     document::{Document, property},
     edit::{Own, lists},
 };
@@ -72,6 +74,39 @@ impl Hooks {
     ///
     /// If the text cannot be read.
     pub fn line(&self, text: &str, event: &str) -> Result<Option<String>, SettingsError> {
+        let line = self.at(text, event, |handler| runs(Some(handler)))?;
+        Ok(line.filter(|line| !line.is_empty()))
+    }
+
+    /// What becomes of a call at `event` while AIR is away, as the text says it. `None`: none of AIR's hooks
+    /// is there.
+    ///
+    /// # Errors
+    ///
+    /// If the text cannot be read.
+    pub fn away(&self, text: &str, event: &str) -> Result<Option<Away>, SettingsError> {
+        self.at(text, event, |handler| {
+            let text = |name| {
+                let value = &property(handler, name)?.1.value;
+                value.as_string_lit().map(|literal| literal.value.as_ref())
+            };
+            if text("url").is_none() {
+                command::away(&runs(Some(handler)))
+            } else if text(claude_code::ON_FAILURE) == Some(claude_code::BLOCK) {
+                Away::Closed
+            } else {
+                Away::Open
+            }
+        })
+    }
+
+    /// What `read` finds in AIR's handler at `event`.
+    fn at<T>(
+        &self,
+        text: &str,
+        event: &str,
+        read: impl Fn(&Object<'_>) -> T,
+    ) -> Result<Option<T>, SettingsError> {
         let document = Document::parse(text, Dialect::Lenient)?;
         for (name, list) in lists(&document)? {
             if name != event {
@@ -89,8 +124,7 @@ impl Hooks {
                     }
                     _ => object,
                 };
-                let line = runs(handler);
-                return Ok((!line.is_empty()).then_some(line));
+                return Ok(handler.map(&read));
             }
         }
         Ok(None)

@@ -4,12 +4,13 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 use super::{Hooks, Link, SettingsError, State, trust};
+use crate::Away;
 
 const HOSTS: [&str; 5] = ["claude-code", "codex", "copilot", "gemini", "cursor"];
 const PROGRAM: &str = "/opt/air/bin/air-hook";
 
 fn hooks(host: &str) -> Hooks {
-    Hooks::new(host, &Link::Command { program: PROGRAM }).expect("a host")
+    Hooks::new(host, &Link::Command { program: PROGRAM, away: Away::Closed }).expect("a host")
 }
 
 #[track_caller]
@@ -92,7 +93,10 @@ fn odd_texts() {
 #[test]
 fn an_older_program_is_replaced_and_the_file_still_comes_back() {
     let text = "{\n  \"hooks\": {} // c\n}\n";
-    let old = Hooks::new("claude-code", &Link::Command { program: "/old dir/air-hook" });
+    let old = Hooks::new(
+        "claude-code",
+        &Link::Command { program: "/old dir/air-hook", away: Away::Closed },
+    );
     let old = old.expect("a host").install(Some(text), None).expect("it installs");
     assert_eq!(hooks("claude-code").state(&old.text), Ok(State::Older));
     let new =
@@ -103,6 +107,41 @@ fn an_older_program_is_replaced_and_the_file_still_comes_back() {
     // Also where nobody remembers.
     let new = hooks("claude-code").install(Some(&old.text), None).expect("it installs");
     assert!(!new.text.contains("old dir"));
+}
+
+#[test]
+fn what_becomes_of_a_call_while_air_is_away_is_in_the_command() {
+    for (host, event) in [
+        ("claude-code", "PreToolUse"),
+        ("codex", "PreToolUse"),
+        ("copilot", "preToolUse"),
+        ("gemini", "BeforeTool"),
+        ("cursor", "preToolUse"),
+    ] {
+        for away in Away::ALL {
+            let wanted = Hooks::new(host, &Link::Command { program: PROGRAM, away });
+            let wanted = wanted.expect("a host");
+            let first = wanted.install(None, None).expect("it installs");
+            let said = format!(" --away {}\"", away.name());
+            let count = if away == Away::Closed { 0 } else { wanted.events().count() };
+            assert_eq!(first.text.matches(&said).count(), count, "{host} {}", first.text);
+            // It is told, known again, replaced and taken out.
+            assert_eq!(hooks(host).away(&first.text, event), Ok(Some(away)), "{host}");
+            assert_eq!(hooks(host).away("{}", event), Ok(None), "{host}");
+            let second = hooks(host).install(Some(&first.text), Some(&first.receipt));
+            let second = second.expect("it installs");
+            assert_eq!(second.text, there_and_back(host, None), "{host} {away:?}");
+            assert_eq!(
+                hooks(host).uninstall(&first.text, None),
+                wanted.uninstall(&first.text, None)
+            );
+            assert_eq!(wanted.uninstall(&first.text, Some(&first.receipt)), Ok(None), "{host}");
+        }
+    }
+    let odd = format!(
+        r#"{{"hooks":{{"Stop":[{{"hooks":[{{"type":"command","command":"{PROGRAM} claude-code --away never"}}]}}]}}}}"#
+    );
+    assert_eq!(hooks("claude-code").state(&odd), Ok(State::Absent), "it is not AIR's");
 }
 
 #[test]
@@ -139,10 +178,17 @@ fn a_handler_in_a_group_of_theirs_goes_alone() {
 
 #[test]
 fn http_is_for_hosts_that_have_it() {
-    let link = Link::Http { program: PROGRAM, url: "http://127.0.0.1:8711/hook/claude-code" };
-    let http = Hooks::new("claude-code", &link).expect("a host");
+    let http = |away| {
+        let url = "http://127.0.0.1:8711/hook/claude-code";
+        Hooks::new("claude-code", &Link::Http { program: PROGRAM, url, away }).expect("a host")
+    };
+    let open = http(Away::Open).install(None, None).expect("it installs").text;
+    assert!(!open.contains("onFailure"));
+    assert_eq!(hooks("claude-code").away(&open, "PreToolUse"), Ok(Some(Away::Open)));
+    let http = http(Away::Closed);
     let installed = http.install(None, None).expect("it installs");
     assert_eq!(installed.text.matches("\"onFailure\": \"block\"").count(), 8);
+    assert_eq!(http.away(&installed.text, "PreToolUse"), Ok(Some(Away::Closed)));
     assert_eq!(installed.text.matches("\"command\": \"/opt").count(), 2);
     assert_eq!(hooks("claude-code").state(&installed.text), Ok(State::Older));
     assert_eq!(http.uninstall(&installed.text, Some(&installed.receipt)), Ok(None));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use air_hooks::{Native, Via, adapter, adapters};
+use air_hooks::{Away, Native, Via, adapter, adapters};
 use air_protocol::{
     Answer, Decision, Directive, DirectiveKind, Target, Transform, TypedCall, tool,
 };
@@ -277,9 +277,12 @@ fn arguments_are_given_back_under_native_names() {
 
 #[test]
 fn the_plugin_is_filled_in() {
-    let text = air_hooks::opencode_plugin("/home/x/\"air\"/endpoint.json", false);
-    assert!(text.contains(r#"const ENDPOINT = "/home/x/\"air\"/endpoint.json""#), "{text}");
-    assert!(text.contains(r#"const AWAY = "closed""#));
-    assert!(!text.contains("{{"));
-    assert!(air_hooks::opencode_plugin("/e", true).contains(r#"const AWAY = "open""#));
+    for away in Away::ALL {
+        let text = air_hooks::opencode_plugin("/home/x/\"air\"", "/opt/air/air-hook", away);
+        assert!(text.contains(r#"const STATE = "/home/x/\"air\"""#), "{text}");
+        assert!(text.contains(r#"const PROGRAM = "/opt/air/air-hook""#), "{text}");
+        assert!(!text.contains("{{"));
+        assert_eq!(air_hooks::opencode_away(&text), Some(away));
+    }
+    assert_eq!(air_hooks::opencode_away("const AWAY = \"sometimes\""), None);
 }

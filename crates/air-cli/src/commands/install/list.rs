@@ -47,6 +47,13 @@ pub(crate) fn show(report: &Report, context: &mut Context<'_>) -> Result<(), Cli
     for place in &report.installed {
         let changed = if place.unchanged { "" } else { " (changed since)" };
         writeln!(out, "             installed in {}{changed}", place.file.display())?;
+        let away = match place.away {
+            Some("closed") => "no call runs (closed)",
+            Some("critical") => "its critical guardrails alone decide (critical)",
+            Some("open") => "every call runs (open)",
+            _ => continue,
+        };
+        writeln!(out, "             while AIR is away: {away}")?;
     }
     for fault in &report.faults {
         writeln!(out, "             broken: {}", plain(fault))?;

@@ -55,7 +55,7 @@ fn where_no_daemon_can_be_had_nothing_runs_unless_it_was_said_so() {
     let closed = stage.shim(&["--patience", "5"], pre.as_bytes());
     assert_eq!(closed.status.code(), Some(2), "{}", said(&closed));
     assert!(said(&closed).contains("AIR cannot be asked"), "{}", said(&closed));
-    let open = stage.shim(&["--patience", "5", "--open"], pre.as_bytes());
+    let open = stage.shim(&["--patience", "5", "--away", "open"], pre.as_bytes());
     assert!(passed(&open), "{}", said(&open));
     let away = stage.shim(&["--no-start"], pre.as_bytes());
     assert_eq!(away.status.code(), Some(2), "{}", said(&away));

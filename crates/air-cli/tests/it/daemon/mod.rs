@@ -1,5 +1,6 @@
 //! The daemon and its shim, whatever they are told.
 
+mod away;
 mod crowd;
 mod disk;
 mod doors;
