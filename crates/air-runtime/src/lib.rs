@@ -26,7 +26,7 @@ mod session;
 
 pub use asking::{Asking, Waiting};
 pub use engine::{GuardrailFault, LoadedGuardrails, load_engine, load_guardrails};
-pub use hosted::{Hosted, Ordered, Told};
+pub use hosted::{Hosted, Issued, Ordered, Reach, Told};
 pub use models::{Models, Remediation, ReviewMode};
 pub use ports::{Hand, Ports};
 pub use repair::proved as proved_repair;

@@ -257,7 +257,8 @@ impl Session {
         Ok(payload.and_then(|json| serde_json::from_slice(&json).ok()))
     }
 
-    fn named(&self, code: &CodeFacts) -> Vec<String> {
+    /// The paths that a call names.
+    pub(crate) fn named(&self, code: &CodeFacts) -> Vec<String> {
         code.paths.iter().map(|path| self.ports.workspace.absolute(path)).collect()
     }
 

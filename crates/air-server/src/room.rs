@@ -25,7 +25,7 @@ use crate::{
     canary,
     question::{directory, failed, is_sub_agent, key, missing, nothing},
     slot::{Key, Slot, Work},
-    told::answer,
+    told::{answer, reach},
 };
 
 /// A session that nobody has asked about for so long is read again when somebody does.
@@ -199,6 +199,7 @@ impl Room {
         let joined = self.joined(work, key, event).await?;
         joined.enter(directory(event));
         let hosted = &mut joined.hosted;
+        hosted.reach(reach(event));
         let told = match event.point {
             Point::Input => match &event.input {
                 Some(input) if input.from == InputFrom::User => hosted.input(&input.text).await,

@@ -5,11 +5,13 @@
 //! All that is durable is in the journal: a call that was let pass before a crash is examined after it.
 
 pub(crate) mod attribute;
+mod calls;
 mod person;
 mod response;
 mod scope;
 mod told;
 
+pub use calls::{Issued, Reach};
 pub use told::{Ordered, Told};
 
 use std::collections::BTreeMap;
@@ -40,6 +42,7 @@ pub struct Hosted {
     tickets: BTreeMap<CallId, Ticket>,
     /// Calls that go on after the host has gone on.
     background: BTreeMap<String, CallId>,
+    issuing: calls::Issuing,
 }
 
 impl Hosted {
@@ -63,7 +66,12 @@ impl Hosted {
     }
 
     fn around(session: Session) -> Self {
-        Self { session, tickets: BTreeMap::new(), background: BTreeMap::new() }
+        Self {
+            session,
+            tickets: BTreeMap::new(),
+            background: BTreeMap::new(),
+            issuing: calls::Issuing::default(),
+        }
     }
 
     /// Its id.
