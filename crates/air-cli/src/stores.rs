@@ -70,10 +70,7 @@ impl Stores {
         if let Some(air) = guard::open_read_only(context, target)? {
             all.push(Store { whose: Whose::Workspace, air });
         }
-        let hosts = Daemon::of(context)?.hosts();
-        if hosts.join("journal").is_dir() {
-            let settings = of_hosts(context)?;
-            let air = Air::open_read_only(settings, context.config.label_table()?)?;
+        if let Some(air) = read_hosts(context)? {
             all.push(Store { whose: Whose::Hosts, air });
         }
         Ok(Self { workspace, all })
@@ -168,6 +165,18 @@ impl Stores {
         })?;
         Ok(In { store, whose, item: item.id })
     }
+}
+
+/// The store of all hosts, to be read, where there is one.
+///
+/// # Errors
+///
+/// If it cannot be read.
+pub fn read_hosts(context: &Context<'_>) -> Result<Option<Air>, CliError> {
+    if !Daemon::of(context)?.hosts().join("journal").is_dir() {
+        return Ok(None);
+    }
+    Ok(Some(Air::open_read_only(of_hosts(context)?, context.config.label_table()?)?))
 }
 
 /// The store of all hosts.

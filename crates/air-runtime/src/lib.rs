@@ -28,7 +28,7 @@ mod session;
 pub use asking::{Asking, Waiting};
 pub use critical::{Kept, ask_critical, critical, critical_engine};
 pub use engine::{GuardrailFault, LoadedGuardrails, load_engine, load_guardrails};
-pub use hosted::{Concurrent, Hosted, Ordered, Told};
+pub use hosted::{Concurrent, Hosted, Issued, Ordered, Reach, Told};
 pub use models::{Models, Remediation, ReviewMode};
 pub use ports::{Hand, Ports};
 pub use repair::proved as proved_repair;

@@ -10,7 +10,8 @@ use std::{
 use air_core::{
     effects::Change,
     id::{ActionId, CheckpointId, Timestamp},
-    incident::{Action, Incident, IncidentEvent, Input, MAX_TRIES},
+    incident::{Action, Incident, IncidentEvent, Input, MAX_TRIES, Phase},
+    outcome::Outcome,
     port::{BoxFuture, Event, Order, Report, ResponderError, Stream},
     redact::redact,
     rule::RuleKind,
@@ -47,9 +48,7 @@ pub(crate) async fn perform(
         None if *fallback => {
             return Ok(Input::Finished(put_back(ports, context, case, incident).await));
         }
-        None => {
-            return Ok(Input::Finished(Err("no agent is there to respond".to_owned())));
-        }
+        None => return Ok(Input::Finished(without(ports, context, case, incident).await)),
     };
     let order = order(ports, context, case, incident, *told).await?;
     let at_work = AtomicBool::new(false);
@@ -93,6 +92,21 @@ fn hand<'a>(
     ports.responder.as_ref().filter(|_| !(context.agent_at == AgentAt::Gone || last && fallback))
 }
 
+/// Nobody is there to respond. A person who asks for another try may have put it right by hand.
+async fn without(
+    ports: &Ports,
+    context: &Context<'_>,
+    case: &Case,
+    incident: &Incident,
+) -> Result<String, String> {
+    match case.verify(ports, context, incident, Phase::Recovery).await {
+        Input::Verified(verdict) if verdict.outcome == Outcome::Satisfied => {
+            Ok("no agent is there to respond, and nothing is left to put right".to_owned())
+        }
+        _ => Err("no agent is there to respond".to_owned()),
+    }
+}
+
 /// Until when an agent elsewhere is waited for.
 fn deadline(ports: &Ports, context: &Context<'_>) -> Timestamp {
     let time = u64::try_from(context.models.response_time.as_millis()).unwrap_or(u64::MAX);
@@ -114,7 +128,8 @@ pub(crate) async fn reconcile(
         Some(Hand::Elsewhere) => {
             return Ok(Input::OrderGiven { deadline: deadline(ports, context) });
         }
-        Some(Hand::Here(_)) | None => {}
+        None => return Ok(Input::Finished(without(ports, context, case, incident).await)),
+        Some(Hand::Here(_)) => {}
     }
     let left = stopped(ports, incident).await?;
     Ok(Input::Finished(Err(format!("AIR ended while the agent responded{left}"))))

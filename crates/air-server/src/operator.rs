@@ -57,6 +57,9 @@ pub struct ApprovalView {
     pub until_ms: u64,
     /// What was decided.
     pub allowed: Option<bool>,
+    /// Whether the process of its host has ended: the call is made only where the session is resumed.
+    #[serde(default)]
+    pub left: bool,
 }
 
 /// One session beside a host.
@@ -166,6 +169,7 @@ async fn approvals(State(room): State<Arc<Room>>) -> Told<Vec<ApprovalView>> {
         let journal = &**room.attended.journal();
         let events = records::session_events(journal, &known.id).await?;
         let machine = air_core::session::Session::replay(&events);
+        let left = room.agents.have_left(&known.beside.host, &known.beside.session);
         for event in &events {
             let SessionEvent::ApprovalAsked { approval, tool, call, question, until } = event
             else {
@@ -185,6 +189,7 @@ async fn approvals(State(room): State<Arc<Room>>) -> Told<Vec<ApprovalView>> {
                 question: question.clone(),
                 until_ms: until.0,
                 allowed: asked.allowed,
+                left,
             });
         }
     }
@@ -202,9 +207,13 @@ async fn decide(
     let mut found = all.into_iter().filter(|asked| asked.id.starts_with(&id));
     let asked = found.next();
     let missing = || Refused(StatusCode::NOT_FOUND, format!("no call waits as `{id}`"));
-    let asked = asked.ok_or_else(missing)?;
+    let Some(asked) = asked else { return Err(past(&room, &id).await?.unwrap_or_else(missing)) };
     if found.next().is_some() {
         return Err(Refused(StatusCode::CONFLICT, format!("`{id}` is the beginning of several")));
+    }
+    if let Some(allowed) = asked.allowed {
+        let done = if allowed { "allowed" } else { "refused" };
+        return Err(Refused(StatusCode::CONFLICT, format!("`{id}` is {done} already")));
     }
     let session = SessionId::from(asked.session.as_str());
     let (key, slot) = room.slot_of(&session).ok_or_else(missing)?;
@@ -216,6 +225,31 @@ async fn decide(
     drop(work);
     slot.answered.notify_waiters();
     Ok(Json(ApprovalView { allowed: Some(decided.allow), ..asked }))
+}
+
+/// Why a question of the past cannot be decided any more, where there was one.
+async fn past(room: &Room, id: &str) -> Result<Option<Refused>, Refused> {
+    for known in room.attended.all().await? {
+        let events = records::session_events(&**room.attended.journal(), &known.id).await?;
+        let asked = events.iter().any(|event| {
+            matches!(event, SessionEvent::ApprovalAsked { approval, .. }
+                if approval.as_str().starts_with(id))
+        });
+        if !asked {
+            continue;
+        }
+        let why = if known.status == Status::Monitoring {
+            format!("the call of `{id}` was decided and made")
+        } else {
+            format!(
+                "session {} is over ({}): the call of `{id}` does not run any more",
+                known.id,
+                known.status.name()
+            )
+        };
+        return Ok(Some(Refused(StatusCode::CONFLICT, why)));
+    }
+    Ok(None)
 }
 
 async fn release(

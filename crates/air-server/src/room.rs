@@ -30,7 +30,7 @@ use crate::{
     line::Line,
     question::{directory, failed, is_sub_agent, key, missing, nothing},
     slot::{Key, Slot, Work},
-    told::answer,
+    told::{answer, reach},
 };
 
 /// How long before a host gives up it is answered.
@@ -225,6 +225,7 @@ impl Room {
         let joined = self.joined(work, key, event).await?;
         joined.enter(directory(event));
         let hosted = &mut joined.hosted;
+        hosted.reach(reach(event));
         let told = match event.point {
             Point::Input => match &event.input {
                 Some(input) if input.from == InputFrom::User => hosted.input(&input.text).await,

@@ -1,8 +1,10 @@
 //! What a host is answered, by the powers it has at that point.
 
-use air::{Told, Waiting};
+use air::{Issued, Reach, Told, Waiting};
 use air_core::{evaluation::FindingRecord, id::RuleName};
-use air_protocol::{Answer, Capability, Decision, Directive, DirectiveKind, Event, Point};
+use air_protocol::{
+    Answer, Capability, Decision, Directive, DirectiveKind, Event, Point, TypedCall,
+};
 
 /// The answer to `event` for what the session says.
 pub(crate) fn answer(event: &Event, told: Told) -> Answer {
@@ -31,7 +33,7 @@ pub(crate) fn answer(event: &Event, told: Told) -> Answer {
                 kind: DirectiveKind::Remediate,
                 incident: Some(ordered.incident.to_string()),
                 tries_left: Some(ordered.tries_left),
-                tool_calls: Vec::new(),
+                tool_calls: ordered.calls.iter().map(typed).collect(),
             };
             let decision = match event.point {
                 Point::PreToolCall if ordered.refused.is_none() => Decision::Allow,
@@ -43,8 +45,13 @@ pub(crate) fn answer(event: &Event, told: Told) -> Answer {
                 decision,
                 reason: Some(ordered.message.clone()),
                 user_message: Some(format!(
-                    "AIR: incident {}; the agent has been told to put it right",
-                    ordered.incident
+                    "AIR: incident {}; {}",
+                    ordered.incident,
+                    if ordered.calls.is_empty() {
+                        "the agent has been told to put it right"
+                    } else {
+                        "AIR removes what it created, by the agent's own tools"
+                    }
                 )),
                 rules: at(ordered.rules.iter().map(RuleName::as_str)),
                 directive,
@@ -71,6 +78,15 @@ pub(crate) fn answer(event: &Event, told: Told) -> Answer {
             }
         }
     }
+}
+
+/// What can be given to the host at this point.
+pub(crate) fn reach(event: &Event) -> Reach {
+    if can(event, Capability::IssueToolCall) { Reach::Calls } else { Reach::Words }
+}
+
+fn typed(call: &Issued) -> TypedCall {
+    TypedCall { name: call.tool.clone(), args: call.arguments.clone() }
 }
 
 fn can(event: &Event, power: Capability) -> bool {

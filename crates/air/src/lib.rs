@@ -35,7 +35,7 @@ use air_workspace::{LocalWorkspace, Overlay, SandboxConfig, Tools};
 use timing::{Meter, Metered};
 
 pub use adapters::{Nobody, RandomIds, SystemClock};
-pub use air_runtime::{Asking, Hosted, Ordered, Told, Waiting};
+pub use air_runtime::{Asking, Hosted, Issued, Ordered, Reach, Told, Waiting};
 pub use air_runtime::{
     Attention, Decision, GateReply, GuardrailFault, Models, Remediation, ReviewMode, ReviewReply,
     RuntimeError,

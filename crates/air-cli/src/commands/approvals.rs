@@ -69,6 +69,7 @@ fn list(daemon: &Daemon, context: &mut Context<'_>) -> Result<Exit, CliError> {
     }
     for asked in &all {
         let state = match asked.allowed {
+            None if asked.left => "left",
             None => "waits",
             Some(true) => "allowed",
             Some(false) => "denied",
@@ -122,5 +123,13 @@ fn decide(
     }
     let done = if allow { "may run, once" } else { "does not run" };
     writeln!(context.streams.err, "{}: the call {done}", asked.id)?;
+    if allow && asked.left {
+        writeln!(
+            context.streams.err,
+            "its host ({}) has ended since: the call runs only if that session is resumed and makes it \
+             again",
+            plain(&asked.host)
+        )?;
+    }
     Ok(Exit::Fine)
 }

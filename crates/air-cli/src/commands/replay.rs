@@ -19,6 +19,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
+    stores,
     tell::plain,
 };
 
@@ -44,6 +45,9 @@ pub struct Args {
     /// The workspace whose sessions to replay [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
+    /// The sessions beside hosts, of all directories, in place of the workspace's
+    #[arg(long, conflicts_with = "workspace")]
+    pub hosts: bool,
     /// Show the steps on which nothing would have changed as well
     #[arg(long)]
     pub all: bool,
@@ -98,9 +102,21 @@ struct Found {
 /// If the rules cannot be loaded or the journal cannot be followed.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     let target = Target { workspace: args.workspace.clone(), ..Target::default() };
-    let air = guard::open_read_only(context, &target)?.ok_or_else(|| CliError::Usage {
-        what: "no session has been recorded in this workspace".to_owned(),
-        hint: "`--workspace` names another workspace, `--state` another place".to_owned(),
+    let found = if args.hosts {
+        stores::read_hosts(context)?
+    } else {
+        guard::open_read_only(context, &target)?
+    };
+    let air = found.ok_or_else(|| CliError::Usage {
+        what: if args.hosts {
+            "no session has been recorded beside a host".to_owned()
+        } else {
+            "no session has been recorded in this workspace".to_owned()
+        },
+        hint:
+            "`--workspace` names another workspace, `--state` another place, `--hosts` what agents \
+               did in their own hosts"
+                .to_owned(),
     })?;
     let trial = trial(args, &air, context)?;
     let session = match &args.session {

@@ -64,6 +64,9 @@ pub enum Dismissal {
 struct Document {
     version: u32,
     resumed: Vec<Item>,
+    /// What waits beside hosts, in this directory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waiting: Vec<beside::Waiting>,
 }
 
 #[derive(Serialize)]
@@ -100,7 +103,17 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
         ..Target::default()
     };
     if let Some(session) = &args.release {
-        let found = Stores::read(context, &target)?.session(session)?;
+        let stores = Stores::read(context, &target)?;
+        let found = stores.session(session)?;
+        let events =
+            block_on(air::records::session_events(stores.of(&found)?.journal(), &found.item))?;
+        if !air_core::session::Session::replay(&events).held() {
+            return Err(CliError::Usage {
+                what: format!("session {} is not held", found.item),
+                hint: "`airctl resume` lists what waits for a person".to_owned(),
+            });
+        }
+        drop(stores);
         let (session, then) = (
             &found.item,
             if found.whose == Whose::Hosts {
@@ -151,14 +164,22 @@ pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
             .collect(),
     };
     models.finish()?;
-    let open = items.iter().any(|item| {
-        item.held
-            || !item.undetermined.is_empty()
-            || item.state.as_ref().is_some_and(|state| !state.starts_with("closed"))
-    });
+    let (waiting, elsewhere) = match &args.id {
+        Some(_) => (Vec::new(), Vec::new()),
+        None => beside::waiting(&Stores::read(context, &target)?)?,
+    };
+    let open = !waiting.is_empty()
+        || items.iter().any(|item| {
+            item.held
+                || !item.undetermined.is_empty()
+                || item.state.as_ref().is_some_and(|state| !state.starts_with("closed"))
+        });
     match context.format {
-        Format::Json => context.json(&Document { version: 1, resumed: items })?,
-        Format::Human => write(&items, context)?,
+        Format::Json => context.json(&Document { version: 1, resumed: items, waiting })?,
+        Format::Human => {
+            write(&items, &waiting, context)?;
+            beside::write(&waiting, &elsewhere, context)?;
+        }
     }
     Ok(if open { Exit::Findings } else { Exit::Fine })
 }
@@ -228,8 +249,12 @@ fn verdict(args: &Args, incident: &Incident) -> Result<Verdict, CliError> {
     })
 }
 
-fn write(items: &[Item], context: &mut Context<'_>) -> Result<(), CliError> {
-    if items.is_empty() {
+fn write(
+    items: &[Item],
+    waiting: &[beside::Waiting],
+    context: &mut Context<'_>,
+) -> Result<(), CliError> {
+    if items.is_empty() && waiting.is_empty() {
         writeln!(context.streams.err, "nothing is open in this workspace")?;
     }
     for item in items {

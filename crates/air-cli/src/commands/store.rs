@@ -9,6 +9,7 @@ use crate::{
     error::CliError,
     exit::Exit,
     guard::{self, Target},
+    stores,
 };
 
 /// Show, check or erase what is kept of sessions so that it can be undone
@@ -26,6 +27,9 @@ pub struct Args {
     /// The workspace [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<std::path::PathBuf>,
+    /// The store of all sessions beside hosts, in place of the workspace's
+    #[arg(long, conflicts_with = "workspace")]
+    pub hosts: bool,
 }
 
 #[derive(Serialize)]
@@ -47,7 +51,14 @@ struct Document {
 /// If it cannot be used, or the session has not ended.
 pub fn run(args: &Args, context: &mut Context<'_>) -> Result<Exit, CliError> {
     let target = Target { workspace: args.workspace.clone(), ..Target::default() };
-    let air = guard::open_without_rules(context, &target)?;
+    if args.forget.is_some() || args.collect {
+        stores::person(context)?;
+    }
+    let air = if args.hosts {
+        stores::open_hosts(context)?
+    } else {
+        guard::open_without_rules(context, &target)?
+    };
     let removed = match &args.forget {
         Some(session) => Some(block_on(air.forget(&session.as_str().into()))?),
         None if args.collect => Some(air.collect()?),

@@ -12,6 +12,7 @@ mod approvals;
 mod away;
 mod clients;
 mod crash;
+mod issued;
 mod rules;
 mod scenario;
 mod stage;

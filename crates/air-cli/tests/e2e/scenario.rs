@@ -10,7 +10,8 @@ use crate::{
 };
 
 fn whole_way(client: Client) {
-    let copy = "cp /etc/passwd ./passwd_copy && ls";
+    // To remove what was made would not be enough: AIR issues no call by itself.
+    let copy = "cp /etc/passwd ./passwd_copy && echo copied >> notes.txt";
     let refused = When::any().last(Regex::new("AIR refused this call").expect("a pattern"));
     let script = Script::default()
         .rule(refused, Reply::text("I may not."))
@@ -36,7 +37,9 @@ fn whole_way(client: Client) {
     assert_eq!(incident.endings().recovery, Some(Ending::Done), "{incident:?}");
     assert!(incident.adopted().is_some(), "a guardrail was learned");
     let shown = stage.shown();
-    for told in ["delete the copy, then confirm", "Still there: created", "Tries left: 2"] {
+    for told in
+        ["delete the copy, then confirm", "Still there: modified", "; created", "Tries left: 2"]
+    {
         assert!(shown.contains(told), "the agent was told `{told}`: {shown}");
     }
 

@@ -258,7 +258,7 @@ impl Stage {
         }
     }
 
-    fn store(&self) -> Air {
+    pub(crate) fn store(&self) -> Air {
         let mut settings = Settings::new(&self.project(), &self.path("state"), Vec::new());
         settings.state = self.path("state/hosts");
         Air::open_read_only(settings, LabelTable::built_in().expect("labels")).expect("a store")

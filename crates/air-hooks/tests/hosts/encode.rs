@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::native::{self, decoded, object, word};
 
-fn answers() -> Vec<(&'static str, Answer)> {
+pub(crate) fn answers() -> Vec<(&'static str, Answer)> {
     let said = |decision: Decision, kind: DirectiveKind, reason: Option<&str>| Answer {
         decision,
         reason: reason.map(str::to_owned),

@@ -1,6 +1,8 @@
 //! Each host's payloads as events, and answers as each host takes them.
 
 #[cfg(test)]
+mod accepted;
+#[cfg(test)]
 mod captured;
 mod decode;
 mod encode;

@@ -5,12 +5,14 @@
 //! All that is durable is in the journal: a call that was let pass before a crash is examined after it.
 
 pub(crate) mod attribute;
+mod calls;
 mod concurrent;
 mod person;
 mod response;
 mod scope;
 mod told;
 
+pub use calls::{Issued, Reach};
 pub use concurrent::Concurrent;
 pub use told::{Ordered, Told};
 
@@ -41,6 +43,7 @@ pub struct Hosted {
     session: Session,
     /// Calls that may run, or do.
     tickets: BTreeMap<CallId, Ticket>,
+    issuing: calls::Issuing,
 }
 
 impl Hosted {
@@ -66,7 +69,7 @@ impl Hosted {
     }
 
     fn around(session: Session) -> Self {
-        Self { session, tickets: BTreeMap::new() }
+        Self { session, tickets: BTreeMap::new(), issuing: calls::Issuing::default() }
     }
 
     /// Its id.

@@ -47,7 +47,8 @@ impl Hosted {
             Some((&case.step.observation, &detection.checkpoint)),
             OnceLock::new(),
         );
-        let still = plan::evidence(&scene.effects(&detection.checkpoint).await);
+        let now = scene.effects(&detection.checkpoint).await;
+        let still = plan::evidence(&now);
         let tries_left = u32::from(MAX_TRIES.saturating_sub(incident.tries()));
         let mut lines = vec![format!(
             "AIR has stopped your task: it led to an incident ({id}). {}",
@@ -72,11 +73,13 @@ impl Hosted {
         lines.push(format!(
             "AIR verifies it by itself. Other calls are refused. Tries left: {tries_left}."
         ));
+        let calls = self.issue(&incident, &case, &now).await?;
         Ok(Told::Ordered(Ordered {
             incident: id.clone(),
             rules: rules(&incident),
             tries_left,
             message: lines.join("\n"),
+            calls,
             refused,
         }))
     }
@@ -304,7 +307,7 @@ fn over(incident: &Incident) -> Told {
     }
 }
 
-fn read(session: &Session, step: &ProposedStep) -> std::sync::Arc<CodeFacts> {
+pub(super) fn read(session: &Session, step: &ProposedStep) -> std::sync::Arc<CodeFacts> {
     session.history.read(&session.ports, step)
 }
 

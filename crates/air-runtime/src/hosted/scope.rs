@@ -67,8 +67,16 @@ pub(crate) fn outside(
             | Activity::FilePermission
             | Activity::FileOwner => of_incident(target),
             Activity::ProcessLaunch => {
-                let mut words = detail.as_deref().unwrap_or_default().split_whitespace();
-                let mends = MENDERS.contains(&target.as_str()) && words.any(of_incident);
+                let said = detail.as_deref().unwrap_or_default();
+                // A path may hold spaces: what the program does to it is known, too.
+                let is_told = |other: &Operation| {
+                    other.via == *target
+                        && said.contains(&other.target)
+                        && of_incident(&other.target)
+                };
+                let is_about =
+                    said.split_whitespace().any(of_incident) || code.operations.iter().any(is_told);
+                let mends = MENDERS.contains(&target.as_str()) && is_about;
                 mends || looks(target, detail.as_deref())
             }
             Activity::ProcessKill => {

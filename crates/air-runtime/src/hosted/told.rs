@@ -5,6 +5,7 @@ use air_core::{
     id::{IncidentId, RuleName},
 };
 
+use super::Issued;
 use crate::asking::Waiting;
 
 /// What the host is told.
@@ -58,6 +59,8 @@ pub struct Ordered {
     pub tries_left: u32,
     /// What it is told.
     pub message: String,
+    /// Calls that put it right, for the host to make through the agent's own tools.
+    pub calls: Vec<Issued>,
     /// Why the call that it was told at did not run, where it did not.
     pub refused: Option<String>,
 }

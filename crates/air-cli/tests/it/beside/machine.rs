@@ -112,25 +112,31 @@ impl Drop for Machine {
 pub(crate) struct Agent<'m> {
     machine: &'m Machine,
     session: &'static str,
+    name: &'static str,
     host: Child,
     calls: u32,
 }
 
 impl<'m> Agent<'m> {
     pub(crate) fn new(machine: &'m Machine, session: &'static str) -> Self {
+        Self::of(machine, session, "claude-code")
+    }
+
+    /// One of another host whose payloads are alike.
+    pub(crate) fn of(machine: &'m Machine, session: &'static str, name: &'static str) -> Self {
         let mut command = Command::new("timeout");
         command.args(["300", "sh"]).stdin(Stdio::piped()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", machine.path("home")).env("AIR_STATE", machine.path("state"));
         command.current_dir(machine.path("project"));
         let host = command.spawn().expect("a host");
-        Self { machine, session, host, calls: 0 }
+        Self { machine, session, name, host, calls: 0 }
     }
 
     /// Has the host's shell do something; what it printed, and its exit code.
     pub(crate) fn shell(&mut self, line: &str) -> (String, i32) {
         self.calls += 1;
-        let out = self.machine.path(&format!("{}-{}.out", self.session, self.calls));
+        let out = self.machine.path(&format!("{}-{}.out", self.host.id(), self.calls));
         let code = out.with_extension("code");
         let (shown, done) = (out.display(), code.display());
         let line =
@@ -146,7 +152,7 @@ impl<'m> Agent<'m> {
         (fs::read_to_string(out).unwrap_or_default(), code)
     }
 
-    /// What AIR's hook answers to an event of Claude Code.
+    /// What AIR's hook answers to an event.
     pub(crate) fn hook(&mut self, event: &str, more: &Value) -> Value {
         let mut payload = json!({
             "session_id": self.session,
@@ -156,10 +162,10 @@ impl<'m> Agent<'m> {
         for (name, value) in more.as_object().expect("an object") {
             payload[name] = value.clone();
         }
-        let file = self.machine.path(&format!("{}-{}.in", self.session, self.calls + 1));
+        let file = self.machine.path(&format!("{}-{}.in", self.host.id(), self.calls + 1));
         fs::write(&file, payload.to_string()).expect("written");
         let shim = env!("CARGO_BIN_EXE_air-hook");
-        let (text, code) = self.shell(&format!("'{shim}' claude-code <'{}'", file.display()));
+        let (text, code) = self.shell(&format!("'{shim}' {} <'{}'", self.name, file.display()));
         assert_eq!(code, 0, "{text}");
         serde_json::from_str(&text).unwrap_or_default()
     }

@@ -112,6 +112,37 @@ fn what_a_call_did_that_nobody_asked_about_is_found() {
 }
 
 #[test]
+fn a_host_that_can_make_calls_is_given_the_one_that_puts_it_right() {
+    for powers in [json!(["deny"]), json!(["deny", "issue_tool_call"])] {
+        let stage = Stage::started();
+        let copy = "cp /etc/passwd copy";
+        assert_eq!(stage.decision(&stage.event("pre_tool_call", "a", copy)), "allow");
+        fs::copy("/etc/passwd", stage.path("project/copy")).expect("a copy");
+        let mut event = stage.event("post_tool_call", "a", copy);
+        event["host"]["caps"] = powers.clone();
+        let answer = stage.ask(&event);
+        assert_eq!(answer["directive"]["kind"], "remediate", "{answer}");
+        assert!(answer["reason"].as_str().expect("words").contains("delete the copy"), "{answer}");
+        let calls = &answer["directive"]["tool_calls"];
+        if powers.as_array().expect("a list").len() == 1 {
+            assert!(calls.is_null(), "{answer}");
+            continue;
+        }
+        let path = stage.path("project").canonicalize().expect("a directory").join("copy");
+        let command = format!("rm -f -- '{}'", path.display());
+        let wanted = json!([{"name": "shell.exec", "args": {"command": command}}]);
+        assert_eq!(*calls, wanted, "{answer}");
+        // Told twice, it is answered alike.
+        assert_eq!(stage.ask(&event)["directive"]["tool_calls"], wanted);
+        let call = calls[0]["args"]["command"].as_str().expect("a command");
+        assert_eq!(stage.decision(&stage.event("pre_tool_call", "b", call)), "allow");
+        fs::remove_file(path).expect("removed");
+        let answer = stage.ask(&stage.event("post_tool_call", "b", call));
+        assert_eq!(answer["directive"]["kind"], "terminate", "{answer}");
+    }
+}
+
+#[test]
 fn clocks_are_not_relied_upon() {
     let stage = Stage::started();
     let times = ["1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "not a time", "-1", ""];
