@@ -26,22 +26,22 @@ use air_protocol::{Answer, Event};
 pub use opencode::{plugin as opencode_plugin, plugin_away as opencode_away};
 
 /// All hosts.
-const ADAPTERS: [&dyn Adapter; 6] = [
-    &claude_code::ClaudeCode,
-    &codex::Codex,
-    &copilot::Copilot,
-    &gemini::Gemini,
-    &opencode::OpenCode,
-    &cursor::Cursor,
+static ADAPTERS: [Adapter; 6] = [
+    claude_code::ADAPTER,
+    codex::ADAPTER,
+    copilot::ADAPTER,
+    gemini::ADAPTER,
+    opencode::ADAPTER,
+    cursor::ADAPTER,
 ];
 
 /// All hosts.
-pub fn adapters() -> impl Iterator<Item = &'static dyn Adapter> {
-    ADAPTERS.into_iter()
+pub fn adapters() -> impl Iterator<Item = &'static Adapter> {
+    ADAPTERS.iter()
 }
 
 /// The host of this name.
-pub fn adapter(host: &str) -> Option<&'static dyn Adapter> {
+pub fn adapter(host: &str) -> Option<&'static Adapter> {
     adapters().find(|adapter| adapter.host() == host)
 }
 
@@ -133,25 +133,44 @@ pub enum DecodeError {
     },
 }
 
-/// One host.
-pub trait Adapter: std::fmt::Debug + Send + Sync {
+/// One host: its name, and its codec.
+#[derive(Debug)]
+pub struct Adapter {
+    host: &'static str,
+    tested: &'static [&'static str],
+    decode: fn(&Native<'_>) -> Result<Event, DecodeError>,
+    encode: fn(&Event, &Answer) -> Reply,
+    refuse: fn(&Native<'_>, &str) -> Reply,
+}
+
+impl Adapter {
     /// Its name, such as `claude-code`.
-    fn host(&self) -> &'static str;
+    pub fn host(&self) -> &'static str {
+        self.host
+    }
 
     /// Versions of the host that have been tested with it, newest first.
-    fn tested(&self) -> &'static [&'static str];
+    pub fn tested(&self) -> &'static [&'static str] {
+        self.tested
+    }
 
     /// The payload as a question.
     ///
     /// # Errors
     ///
     /// If it cannot be read.
-    fn decode(&self, native: &Native<'_>) -> Result<Event, DecodeError>;
+    pub fn decode(&self, native: &Native<'_>) -> Result<Event, DecodeError> {
+        (self.decode)(native)
+    }
 
     /// The answer as the host takes it at the point of `asked`: nothing that the host would reject.
-    fn encode(&self, asked: &Event, answer: &Answer) -> Reply;
+    pub fn encode(&self, asked: &Event, answer: &Answer) -> Reply {
+        (self.encode)(asked, answer)
+    }
 
     /// The strongest refusal that the host understands at any event: for a payload that could not be
     /// read, or where AIR cannot be asked.
-    fn refuse(&self, native: &Native<'_>, reason: &str) -> Reply;
+    pub fn refuse(&self, native: &Native<'_>, reason: &str) -> Reply {
+        (self.refuse)(native, reason)
+    }
 }

@@ -3,10 +3,10 @@
 mod decode;
 mod encode;
 
-use air_protocol::{Answer, Event, tool};
+use air_protocol::tool;
 
 use crate::{
-    Adapter, DecodeError, Native, Reply,
+    Adapter,
     tools::{Row, row},
 };
 
@@ -35,27 +35,10 @@ pub(crate) const TOOLS: &[Row] = &[
 ];
 
 /// Claude Code.
-#[derive(Debug)]
-pub(crate) struct ClaudeCode;
-
-impl Adapter for ClaudeCode {
-    fn host(&self) -> &'static str {
-        HOST
-    }
-
-    fn tested(&self) -> &'static [&'static str] {
-        &["2.1.329", "2.1.197"]
-    }
-
-    fn decode(&self, native: &Native<'_>) -> Result<Event, DecodeError> {
-        decode::decode(native)
-    }
-
-    fn encode(&self, asked: &Event, answer: &Answer) -> Reply {
-        encode::encode(asked, answer)
-    }
-
-    fn refuse(&self, native: &Native<'_>, reason: &str) -> Reply {
-        encode::refuse(native, reason)
-    }
-}
+pub(crate) const ADAPTER: Adapter = Adapter {
+    host: HOST,
+    tested: &["2.1.329", "2.1.197"],
+    decode: decode::decode,
+    encode: encode::encode,
+    refuse: encode::refuse,
+};

@@ -3,10 +3,10 @@
 mod decode;
 mod encode;
 
-use air_protocol::{Answer, Event, tool};
+use air_protocol::tool;
 
 use crate::{
-    Adapter, DecodeError, Native, Reply,
+    Adapter,
     tools::{Row, row},
 };
 
@@ -39,27 +39,10 @@ pub(crate) const TOOLS: &[Row] = &[
 ];
 
 /// Cursor.
-#[derive(Debug)]
-pub(crate) struct Cursor;
-
-impl Adapter for Cursor {
-    fn host(&self) -> &'static str {
-        HOST
-    }
-
-    fn tested(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn decode(&self, native: &Native<'_>) -> Result<Event, DecodeError> {
-        decode::decode(native)
-    }
-
-    fn encode(&self, asked: &Event, answer: &Answer) -> Reply {
-        encode::encode(asked, answer)
-    }
-
-    fn refuse(&self, native: &Native<'_>, reason: &str) -> Reply {
-        encode::refuse(native, reason)
-    }
-}
+pub(crate) const ADAPTER: Adapter = Adapter {
+    host: HOST,
+    tested: &[],
+    decode: decode::decode,
+    encode: encode::encode,
+    refuse: encode::refuse,
+};

@@ -3,10 +3,10 @@
 mod decode;
 mod encode;
 
-use air_protocol::{Answer, Event, tool};
+use air_protocol::tool;
 
 use crate::{
-    Adapter, Away, DecodeError, Native, Reply,
+    Adapter, Away,
     tools::{Row, row},
 };
 
@@ -50,27 +50,10 @@ pub fn plugin_away(text: &str) -> Option<Away> {
 }
 
 /// OpenCode.
-#[derive(Debug)]
-pub(crate) struct OpenCode;
-
-impl Adapter for OpenCode {
-    fn host(&self) -> &'static str {
-        HOST
-    }
-
-    fn tested(&self) -> &'static [&'static str] {
-        &["1.18.33"]
-    }
-
-    fn decode(&self, native: &Native<'_>) -> Result<Event, DecodeError> {
-        decode::decode(native)
-    }
-
-    fn encode(&self, asked: &Event, answer: &Answer) -> Reply {
-        encode::encode(asked, answer)
-    }
-
-    fn refuse(&self, native: &Native<'_>, reason: &str) -> Reply {
-        encode::refuse(native, reason)
-    }
-}
+pub(crate) const ADAPTER: Adapter = Adapter {
+    host: HOST,
+    tested: &["1.18.33"],
+    decode: decode::decode,
+    encode: encode::encode,
+    refuse: encode::refuse,
+};

@@ -266,7 +266,7 @@ pub(crate) fn object(value: &Value) -> Map<String, Value> {
     value.as_object().expect("an object").clone()
 }
 
-pub(crate) fn decoded(adapter: &dyn Adapter, event: Option<&str>, payload: &Value) -> Event {
+pub(crate) fn decoded(adapter: &Adapter, event: Option<&str>, payload: &Value) -> Event {
     let payload = payload.to_string();
     let native = Native { payload: payload.as_bytes(), event, via: Via::Command, version: None };
     adapter.decode(&native).expect("decodes")

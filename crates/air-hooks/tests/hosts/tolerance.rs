@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{captured, native};
 
-fn tried(adapter: &dyn Adapter, event: Option<&str>, payload: &[u8]) {
+fn tried(adapter: &Adapter, event: Option<&str>, payload: &[u8]) {
     let native = Native { payload, event, via: Via::Command, version: Some("9.9") };
     if let Ok(asked) = adapter.decode(&native) {
         for answer in [Answer::allow("1"), Answer::deny("1", "no")] {
