@@ -3,13 +3,17 @@
 use std::{
     fmt, fs,
     io::{self, Read as _, Write as _},
-    os::{fd::AsRawFd as _, unix::net::UnixStream},
+    os::{
+        fd::AsRawFd as _,
+        unix::{fs::MetadataExt as _, net::UnixStream},
+    },
     path::Path,
     time::{Duration, Instant},
 };
 
 /// The directory of the daemon's socket, below the state, and its name.
 const RUN: &str = "hosts/run";
+const HOSTS: &str = "hosts";
 const SOCKET: &str = "air.sock";
 /// The largest answer, in bytes.
 const LARGEST: usize = 64 << 20;
@@ -64,6 +68,9 @@ pub struct Answer {
 ///
 /// If there is none, or it does not answer in time.
 pub fn ask(state: &Path, question: Question<'_>, until: Instant) -> Result<Answer, Failed> {
+    if let Some(why) = foreign(state) {
+        return Err(Failed::Asking(why));
+    }
     let mut stream = connect(&state.join(RUN)).map_err(|error| Failed::Away(error.to_string()))?;
     let left = left(until)?;
     stream.set_write_timeout(Some(left)).map_err(asking)?;
@@ -120,6 +127,27 @@ fn asking(error: io::Error) -> Failed {
 fn left(until: Instant) -> Result<Duration, Failed> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(Failed::Asking("its time was over".to_owned())) } else { Ok(left) }
+}
+
+/// Why the daemon is another user's, where it is: it is told nothing, and none is started in its place.
+fn foreign(state: &Path) -> Option<String> {
+    let own = match fs::metadata("/proc/self") {
+        Ok(process) => process.uid(),
+        Err(error) => return Some(format!("whose process this is cannot be told: {error}")),
+    };
+    // What is not visible lies in a directory that is.
+    for directory in [state.join(RUN), state.join(HOSTS), state.to_path_buf()] {
+        match fs::metadata(&directory) {
+            Ok(found) if found.uid() == own => return None,
+            Ok(found) => {
+                let directory = directory.display();
+                return Some(format!("`{directory}` is another user's (uid {})", found.uid()));
+            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(_) => return None,
+        }
+    }
+    Some(format!("`{}` is another user's", state.display()))
 }
 
 /// Below the directory's own descriptor: a path may be longer than a socket's name.

@@ -72,15 +72,23 @@ impl Session {
         self.record(event, Durability::Power).await
     }
 
-    /// Refuses what nobody has decided in time. The questions.
+    /// Refuses what nobody has decided in time. Where more time seems to be left than there ever was, the
+    /// clock has gone back, and nothing says how long it has been. The questions.
     ///
     /// # Errors
     ///
     /// If the journal cannot be written.
     pub async fn expire(&mut self) -> Result<Vec<ApprovalId>, RuntimeError> {
         let now = self.ports.clock.now();
+        let most = match self.asking {
+            // A clock that is set right by a little is none that has gone back.
+            Asking::Journal { timeout } => now.0.saturating_add(millis(timeout.saturating_mul(2))),
+            Asking::Operator | Asking::Host => u64::MAX,
+        };
         let waiting = self.machine.approvals().iter();
-        let over = waiting.filter(|(_, asked)| asked.allowed.is_none() && asked.until <= now);
+        let over = waiting.filter(|(_, asked)| {
+            asked.allowed.is_none() && (asked.until <= now || asked.until.0 > most)
+        });
         let over: Vec<ApprovalId> = over.map(|(id, _)| id.clone()).collect();
         for id in &over {
             self.answer(id, false, DecidedBy::Timeout).await?;
@@ -132,8 +140,7 @@ impl Session {
                 }
             });
         }
-        let time = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        let until = Timestamp(self.ports.clock.now().0.saturating_add(time));
+        let until = Timestamp(self.ports.clock.now().0.saturating_add(millis(timeout)));
         let approval = self.ports.ids.approval();
         let event = SessionEvent::ApprovalAsked {
             approval: approval.clone(),
@@ -145,4 +152,8 @@ impl Session {
         self.record(event, Durability::Power).await?;
         Ok(Asked::Waiting(Waiting { approval, question, until }))
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

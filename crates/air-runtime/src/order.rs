@@ -109,8 +109,20 @@ async fn without(
 
 /// Until when an agent elsewhere is waited for.
 fn deadline(ports: &Ports, context: &Context<'_>) -> Timestamp {
-    let time = u64::try_from(context.models.response_time.as_millis()).unwrap_or(u64::MAX);
-    Timestamp(ports.clock.now().0.saturating_add(time))
+    Timestamp(ports.clock.now().0.saturating_add(time(context)))
+}
+
+/// Whether an agent elsewhere is waited for no more. Where far more time seems to be left than it ever had,
+/// the clock has gone back.
+pub(crate) fn is_over(ports: &Ports, context: &Context<'_>, deadline: Timestamp) -> bool {
+    let now = ports.clock.now();
+    let most = now.0.saturating_add(time(context).saturating_mul(2));
+    deadline <= now || deadline.0 > most
+}
+
+/// How long an agent has, in milliseconds.
+fn time(context: &Context<'_>) -> u64 {
+    u64::try_from(context.models.response_time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A process ended while an order was carried out: what that try began is no more.

@@ -112,7 +112,7 @@ pub(crate) async fn drive(
             Directive::AwaitAgent(deadline) => {
                 let why = if context.agent_at == AgentAt::Gone {
                     "the agent is gone"
-                } else if deadline <= ports.clock.now() {
+                } else if order::is_over(ports, context, deadline) {
                     "the agent's time is over"
                 } else {
                     break;

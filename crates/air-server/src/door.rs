@@ -135,7 +135,8 @@ impl Doors {
         let stopped = |stop: Arc<Notify>| async move { stop.notified().await };
         let trusted = router(&room, None)
             .merge(operator::routes(Arc::clone(&room)))
-            .merge(mend::routes(Arc::clone(&room)));
+            .merge(mend::routes(Arc::clone(&room)))
+            .layer(middleware::from_fn(own_user));
         let trusted = trusted.into_make_service_with_connect_info::<Peer>();
         let one = axum::serve(local, trusted).with_graceful_shutdown(stopped(Arc::clone(&stop)));
         let served = if let Some(http) = http {
@@ -204,6 +205,19 @@ fn router(room: &Arc<Room>, token: Option<String>) -> Router {
         None => questions,
     };
     questions.route("/v1/health", get(|| async { "ok" }))
+}
+
+/// Refuses other users, whom the socket's mode does not keep out: the superuser's calls are none for the
+/// journal of somebody else.
+async fn own_user(ConnectInfo(peer): ConnectInfo<Peer>, request: Request, next: Next) -> Response {
+    let own = rustix::process::geteuid().as_raw();
+    match peer {
+        Peer::Local { uid: Some(uid), .. } if uid == own => next.run(request).await,
+        Peer::Local { uid: Some(_), .. } => {
+            refused(StatusCode::FORBIDDEN, &format!("the daemon is another user's (uid {own})"))
+        }
+        _ => refused(StatusCode::FORBIDDEN, "whose process asks cannot be told"),
+    }
 }
 
 /// Refuses at once what says that it is too long.

@@ -17,7 +17,11 @@ use axum::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{beat::Beat, peer::Peer, room::Room};
+use crate::{
+    beat::{Beat, now},
+    peer::Peer,
+    room::Room,
+};
 
 /// How the daemon is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -214,6 +218,10 @@ async fn decide(
     if let Some(allowed) = asked.allowed {
         let done = if allowed { "allowed" } else { "refused" };
         return Err(Refused(StatusCode::CONFLICT, format!("`{id}` is {done} already")));
+    }
+    if asked.until_ms <= now() {
+        let why = format!("nobody has decided about `{id}` in time: the call is refused");
+        return Err(Refused(StatusCode::CONFLICT, why));
     }
     let session = SessionId::from(asked.session.as_str());
     let (key, slot) = room.slot_of(&session).ok_or_else(missing)?;

@@ -131,7 +131,8 @@ pub struct Stage {
     pub workspace: Arc<ScriptedWorkspace>,
     /// The tools of responses.
     pub tools: Arc<ScriptedTools>,
-    pub(crate) counting: Arc<Counting>,
+    /// Its ids and its clock.
+    pub counting: Arc<Counting>,
     probes: Vec<Arc<RuleProbe>>,
     /// All of them, for a session.
     pub ports: Ports,

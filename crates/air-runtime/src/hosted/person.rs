@@ -15,8 +15,9 @@ impl Hosted {
     ///
     /// # Errors
     ///
-    /// If there is no such question, or it was decided before.
+    /// If there is no such question, it was decided before, or its time is over.
     pub async fn answer(&mut self, id: &ApprovalId, allowed: bool) -> Result<(), RuntimeError> {
+        self.session.expire().await?;
         self.session.answer(id, allowed, DecidedBy::Operator).await
     }
 

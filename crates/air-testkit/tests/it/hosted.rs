@@ -2,6 +2,7 @@
 //! a process that ends at any append.
 
 mod calls;
+mod clock;
 mod crash;
 
 use std::{sync::Arc, time::Duration};

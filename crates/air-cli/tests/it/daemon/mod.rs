@@ -5,6 +5,7 @@ mod crowd;
 mod disk;
 mod doors;
 mod order;
+mod others;
 mod payloads;
 
 use std::{
