@@ -23,6 +23,6 @@ pub use blind::Covered;
 pub use differences::{Aspect, Difference, differences};
 pub use scan::{Scanner, companions};
 pub use store::{Budget, Store, StoreError};
-pub use timeline::{Done, Scope, Timeline, TimelineError};
+pub use timeline::{Done, Position, Scope, Timeline, TimelineError};
 pub use tree::{Digest, Entry, Kind, Place, Root, Tree, Unread};
 pub use watch::{Dirty, Looker, Watch, Watches};

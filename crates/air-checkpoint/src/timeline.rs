@@ -20,7 +20,7 @@ use crate::{
     tree::{Digest, Entry, Kind, Place, Tree, Unread},
 };
 
-pub use done::Done;
+pub use done::{Done, Position};
 
 /// What a file of a checkpoint begins with. Readers refuse any other version.
 const HEADER: &[u8] = b"air checkpoint 2\n";
@@ -270,6 +270,7 @@ impl Timeline {
         let (digest, content) = seal(stored)?;
         let name: String = digest.chars().take(16).collect();
         self.put(&name, &content)?;
+        self.comes_next(&name)?;
         // Written last: a crash before it leaves a checkpoint that nobody knows of.
         self.put("head", name.as_bytes())?;
         Ok(name)

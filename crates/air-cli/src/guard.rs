@@ -51,12 +51,6 @@ pub fn settings(context: &Context<'_>, target: &Target) -> Result<Settings, CliE
     let supervisor = vec![program.into(), "__supervise".into()];
     let config = &context.config;
     let mut settings = Settings::new(&workspace, config.state_dir()?, supervisor);
-    if settings.state.starts_with(&workspace) {
-        return Err(CliError::Usage {
-            what: "the state directory lies in the workspace, within the agent's reach".to_owned(),
-            hint: "name another one with `--state`, or work in a directory below".to_owned(),
-        });
-    }
     settings.policy = config.policy;
     settings.unsandboxed = target.unsandboxed;
     settings.models = config.models.models(target.judge_mode);
@@ -99,6 +93,13 @@ pub fn settings(context: &Context<'_>, target: &Target) -> Result<Settings, CliE
 /// If the rules cannot be loaded whole, or the store cannot be opened.
 pub fn open(context: &mut Context<'_>, target: &Target) -> Result<Air, CliError> {
     let mut settings = settings(context, target)?;
+    // Where no agent runs, as where a person looks at what is kept from their home, it may be.
+    if settings.state.starts_with(&settings.workspace) {
+        return Err(CliError::Usage {
+            what: "the state directory lies in the workspace, within the agent's reach".to_owned(),
+            hint: "name another one with `--state`, or work in a directory below".to_owned(),
+        });
+    }
     let paths =
         if target.rules.is_empty() { context.config.rules.clone() } else { target.rules.clone() };
     if paths.is_empty() {

@@ -64,6 +64,14 @@ pub trait Workspace: Send + Sync {
         Box::pin(std::future::ready(Ok(())))
     }
 
+    /// What the last call that began at `by` left, where that is known and it left anything.
+    fn after<'a>(
+        &'a self,
+        _by: &'a CheckpointId,
+    ) -> BoxFuture<'a, Result<Option<CheckpointId>, WorkspaceError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// What `path` may stand for, absolute: with links to directories on its way followed, and, where it
     /// is a link itself, what that leads to as well. Empty where that cannot be told, as where a directory
     /// on its way is not there.

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    evaluation::Review,
+    evaluation::{Gate, Review},
     id::{ApprovalId, CallId, CheckpointId, IncidentId, PayloadId, Timestamp},
 };
 
@@ -86,6 +86,8 @@ pub struct OpenStep {
     pub checkpoint: CheckpointId,
     /// What the host calls it, where it goes on while the host does.
     pub background: Option<String>,
+    /// Whether a person was asked about it, and it was let pass for what they said, or say to the host.
+    pub is_approved: bool,
 }
 
 /// One session.
@@ -100,6 +102,8 @@ pub struct Session {
     /// Incidents that wait for a person, while others are worked on.
     escalated: Vec<IncidentId>,
     last_index: u32,
+    /// The last step about which a person was to be asked.
+    asked: u32,
     revision: u64,
 }
 
@@ -123,6 +127,7 @@ impl Default for Session {
             waiting: VecDeque::new(),
             escalated: Vec::new(),
             last_index: 0,
+            asked: 0,
             revision: 0,
         }
     }
@@ -209,6 +214,7 @@ impl Session {
         use SessionEvent as E;
         self.revision += 1;
         match event {
+            E::Gated { index, gate: Gate::Ask, .. } => self.asked = *index,
             E::Opened { .. }
             | E::Gated { .. }
             | E::Spent { .. }
@@ -218,8 +224,10 @@ impl Session {
                 self.last_index = self.last_index.max(*index);
                 let (call, tool, step) = (call.clone(), tool.clone(), step.clone());
                 let checkpoint = checkpoint.clone();
+                let is_approved = approval.is_some() || self.asked == *index;
                 let background = None;
-                self.open.insert(*index, OpenStep { call, tool, step, checkpoint, background });
+                let open = OpenStep { call, tool, step, checkpoint, background, is_approved };
+                self.open.insert(*index, open);
                 if let Some(approval) = approval {
                     self.approvals.remove(approval);
                 }

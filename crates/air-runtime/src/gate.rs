@@ -128,7 +128,8 @@ impl Session {
             approval,
         };
         self.record(event, durability).await?;
-        let ticket = Box::new(Ticket { step, checkpoint, code, foretold });
+        let ticket = Ticket { step, checkpoint, code, foretold, is_unasked: false };
+        let ticket = Box::new(ticket);
         Ok(Passed::Run { ticket, notes, ask })
     }
 }

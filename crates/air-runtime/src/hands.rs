@@ -146,14 +146,14 @@ impl Guarded<'_> {
         let mut undetermined = Vec::new();
         let mut changed = Vec::new();
         let harm = match self.effects(&done, checkpoint).await {
-            Ok(effects) => {
+            Ok(mut effects) => {
                 // Where this fails, nothing of it is taken back by itself.
                 let _ = self.ports.workspace.left(checkpoint).await;
-                changed = effects.files.items.iter().map(|file| file.path.clone()).collect();
                 if self.context.agent_at != AgentAt::Here {
                     let code = self.context.history.read(self.ports, &done.proposed);
-                    attribute::keep_own(&mut changed, &code, &*self.ports.workspace);
+                    attribute::keep_own(&mut effects, &code, &*self.ports.workspace);
                 }
+                changed = effects.files.items.iter().map(|file| file.path.clone()).collect();
                 let decided = self.decide(&done, checkpoint, &effects).await;
                 if !effects.are_none() {
                     undetermined = records(&decided.undetermined);

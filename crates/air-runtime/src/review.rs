@@ -13,13 +13,14 @@ use std::{
 use air_core::{
     code::CodeFacts,
     effects::Effects,
-    evaluation::{Advance, AfterStep, Decided, Evaluation, Review},
+    evaluation::{Advance, AfterStep, Decided, Evaluation, Finding, Review},
     fact::Facts,
     id::{CheckpointId, RuleName},
     incident::Incident,
     outcome::Verdict,
     port::{Background, Durability},
     question::QuestionKind,
+    rule::Severity,
     session::{OpenStep, SessionEvent},
     step::{CompletedStep, Observation, ProposedStep},
     withhold,
@@ -153,7 +154,7 @@ impl Session {
         observation: Option<Observation>,
         goes_on: bool,
     ) -> Result<ReviewReply, RuntimeError> {
-        let Ticket { step, checkpoint, code, foretold } = ticket;
+        let Ticket { step, checkpoint, code, foretold, is_unasked } = ticket;
         let step = CompletedStep { proposed: step, observation };
         let scene = self.scene(&step.proposed, Some((&step.observation, &checkpoint)), code);
         let mut effects = scene.effects(&checkpoint).await;
@@ -163,12 +164,15 @@ impl Session {
         }
         let mut foreign = Foreign::default();
         if self.agent_at != AgentAt::Here {
-            foreign = self.attribute(&step.proposed, scene.code(), &mut effects).await?;
+            let whose = (&step.proposed, &checkpoint, is_unasked);
+            foreign = self.attribute(whose, scene.code(), &mut effects).await?;
         }
         let mut evaluation = self.engine.after_step(&step.proposed.call);
         let mut facts = scene.facts();
         let deferred = matches!(self.models.review, ReviewMode::Deferred { .. });
-        let background = self.ports.background.clone().filter(|_| deferred && !goes_on);
+        // Beside a host calls run at once: one verdict would be awaited beside another.
+        let here = self.agent_at == AgentAt::Here;
+        let background = self.ports.background.clone().filter(|_| deferred && !goes_on && here);
         let decided = match (background, self.ports.judge.clone()) {
             (Some(background), Some(judge)) => loop {
                 match evaluation.advance(&facts) {
@@ -208,6 +212,10 @@ impl Session {
                 let found = decide(&scene, evaluation, &mut facts, Some(&all)).await;
                 if found.decision == Review::Respond { foreign.doubt(found) } else { decided }
             }
+            _ => decided,
+        };
+        let decided = match self.machine.open_steps().get(&step.proposed.index) {
+            Some(open) if open.is_approved => accepted(decided),
             _ => decided,
         };
         if goes_on && decided.decision != Review::Respond {
@@ -328,7 +336,8 @@ impl Session {
             shadow: records(&decided.shadow),
         };
         self.record(event, Durability::Process).await?;
-        self.concurrent.end(&self.id, &step.proposed.call.id);
+        let did = effects.files.items.iter().map(|file| file.path.clone()).collect();
+        self.concurrent.end(&self.id, &step.proposed.call.id, did);
         self.history.push(&step, effects, &code, &*self.ports.workspace);
         self.mistaken.extend(foretold);
         Ok(match review {
@@ -336,4 +345,15 @@ impl Session {
             Review::Continue | Review::Respond => ReviewReply::Continue(undetermined),
         })
     }
+}
+
+/// What a person has let pass, knowing what it was said to be, is no incident, unless it is critical: it is on
+/// record.
+fn accepted(mut decided: Decided<Review>) -> Decided<Review> {
+    let is_grave = |finding: &Finding| finding.rule.severity == Severity::Critical;
+    if decided.decision == Review::Respond && !decided.hits.iter().any(is_grave) {
+        decided.shadow.append(&mut decided.hits);
+        decided.decision = Review::Continue;
+    }
+    decided
 }

@@ -100,12 +100,14 @@ pub struct Ticket {
     pub(crate) code: OnceLock<Arc<CodeFacts>>,
     /// Guardrails in shadow that hold on it.
     pub(crate) foretold: Vec<RuleName>,
+    /// Whether it ran although nobody had asked: when it began is not known.
+    pub(crate) is_unasked: bool,
 }
 
 impl Ticket {
     /// Leave for a step that was let pass before.
     pub(crate) fn of(step: ProposedStep, checkpoint: CheckpointId) -> Self {
-        Self { step, checkpoint, code: OnceLock::new(), foretold: Vec::new() }
+        Self { step, checkpoint, code: OnceLock::new(), foretold: Vec::new(), is_unasked: false }
     }
 }
 

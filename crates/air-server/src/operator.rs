@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     beat::{Beat, now},
-    peer::Peer,
+    peer::{Peer, started},
     room::Room,
 };
 
@@ -132,11 +132,17 @@ pub(crate) fn person(room: &Room, peer: &Peer) -> Result<(), Refused> {
     if uid != Some(rustix::process::getuid().as_raw()) {
         return refused("the daemon is another user's");
     }
-    let Some(pid) = pid else { return refused("who asks cannot be told") };
+    // One that has ended already, or is of another namespace, may be anybody's.
+    let unknown = "who asks cannot be told: it has to wait for the answer, on this machine";
+    let Some(began) = pid.and_then(started) else { return refused(unknown) };
+    let Some(pid) = pid else { return refused(unknown) };
     if let Some(host) = room.agents.above(pid) {
         return refused(&format!(
             "this runs below {host}: an agent may not tell AIR what to do; ask from a terminal"
         ));
+    }
+    if started(pid) != Some(began) {
+        return refused(unknown);
     }
     Ok(())
 }
@@ -164,7 +170,19 @@ async fn sessions(State(room): State<Arc<Room>>) -> Told<Vec<SessionView>> {
     Ok(Json(views.collect()))
 }
 
-async fn approvals(State(room): State<Arc<Room>>) -> Told<Vec<ApprovalView>> {
+async fn approvals(
+    State(room): State<Arc<Room>>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+) -> Told<Vec<ApprovalView>> {
+    let mut all = waiting(&room).await?;
+    if person(&room, &peer).is_err() {
+        // An agent may know that calls wait, and not what those of others say.
+        all.iter_mut().for_each(|asked| asked.arguments = serde_json::Value::Null);
+    }
+    Ok(Json(all))
+}
+
+async fn waiting(room: &Room) -> Result<Vec<ApprovalView>, Refused> {
     let mut all = Vec::new();
     for known in room.attended.all().await? {
         if known.status != Status::Monitoring {
@@ -197,7 +215,7 @@ async fn approvals(State(room): State<Arc<Room>>) -> Told<Vec<ApprovalView>> {
             });
         }
     }
-    Ok(Json(all))
+    Ok(all)
 }
 
 async fn decide(
@@ -207,7 +225,7 @@ async fn decide(
     Json(decided): Json<Decided>,
 ) -> Told<ApprovalView> {
     person(&room, &peer)?;
-    let Json(all) = approvals(State(Arc::clone(&room))).await?;
+    let all = waiting(&room).await?;
     let mut found = all.into_iter().filter(|asked| asked.id.starts_with(&id));
     let asked = found.next();
     let missing = || Refused(StatusCode::NOT_FOUND, format!("no call waits as `{id}`"));

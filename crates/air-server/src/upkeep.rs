@@ -13,14 +13,16 @@ use crate::{
 
 /// A session that nobody has asked about for so long is read again when somebody does.
 const FORGOTTEN: Duration = Duration::from_mins(30);
-/// How often it is looked whether too much is kept, in seconds.
-const ROOM_EVERY: u64 = 60 * 60;
+/// How often it is looked whether too much is kept, in seconds, and when first.
+const ROOM_EVERY: u64 = 10 * 60;
+const ROOM_AT: u64 = 60;
 
 impl Room {
     /// Forgets how to undo what nobody will, where much is kept.
     async fn make_room(&self) {
         if self.attended.is_crowded().unwrap_or(false) {
-            let _alone = self.work.write().await;
+            // Whoever works is not kept waiting behind it.
+            let Ok(_alone) = self.work.try_write() else { return };
             // It is tried again later.
             let _ = self.attended.make_room(Timestamp(now())).await;
         }
@@ -43,13 +45,19 @@ impl Room {
                 if touched > old && over == 0 {
                     return;
                 }
+                let mut slots = self.slots();
+                // Whoever is about to ask has it too: it must not find another one.
+                let (by_map, by_age) = (1, 1);
+                if Arc::strong_count(&slot) > by_map + by_age {
+                    continue;
+                }
                 let Ok(mut work) = slot.work.try_lock() else { continue };
                 let responds = work.joined.as_ref().is_some_and(|joined| {
                     matches!(joined.hosted.machine().status(), Standing::Responding { .. })
                 });
                 if !responds && !work.is_open() {
                     work.joined = None;
-                    self.slots().remove(&key);
+                    slots.remove(&key);
                     over = over.saturating_sub(1);
                 }
             }
@@ -63,8 +71,10 @@ pub(crate) async fn tick(room: Arc<Room>) {
     let mut every = tokio::time::interval(Duration::from_secs(1));
     for second in 0_u64.. {
         every.tick().await;
-        if second % ROOM_EVERY == 0 {
-            room.make_room().await;
+        // Not when it has just begun: whoever started it waits for an answer.
+        if second % ROOM_EVERY == ROOM_AT {
+            let room = Arc::clone(&room);
+            tokio::spawn(async move { room.make_room().await });
         }
         let slots: Vec<(Key, Arc<Slot>)> =
             room.slots().iter().map(|(key, slot)| (key.clone(), Arc::clone(slot))).collect();
@@ -79,7 +89,6 @@ pub(crate) async fn tick(room: Arc<Room>) {
             drop(work);
             if waits || is_over {
                 room.rest(&key);
-                slot.answered.notify_waiters();
             }
         }
         room.forget();

@@ -8,7 +8,7 @@ use air_core::{
 
 use crate::{
     source,
-    workspace::{Inner, LocalWorkspace},
+    workspace::{Inner, LocalWorkspace, failed},
 };
 
 impl Workspace for LocalWorkspace {
@@ -32,6 +32,14 @@ impl Workspace for LocalWorkspace {
     fn left<'a>(&'a self, by: &'a CheckpointId) -> BoxFuture<'a, Result<(), WorkspaceError>> {
         let by = by.clone();
         self.off_thread(move |inner| inner.left(&by))
+    }
+
+    fn after<'a>(
+        &'a self,
+        by: &'a CheckpointId,
+    ) -> BoxFuture<'a, Result<Option<CheckpointId>, WorkspaceError>> {
+        let by = by.clone();
+        self.off_thread(move |inner| inner.running().layers.name_after(&by).map_err(failed))
     }
 
     fn followed(&self, path: &str) -> Vec<String> {

@@ -142,6 +142,13 @@ impl Workspace for Metered {
         self.inner.left(by)
     }
 
+    fn after<'a>(
+        &'a self,
+        by: &'a CheckpointId,
+    ) -> BoxFuture<'a, Result<Option<CheckpointId>, WorkspaceError>> {
+        self.inner.after(by)
+    }
+
     fn followed(&self, path: &str) -> Vec<String> {
         self.inner.followed(path)
     }

@@ -68,27 +68,43 @@ impl Air {
     ///
     /// If the journal cannot be read.
     pub async fn last_session(&self, tree: Option<&Path>) -> Result<Option<Last>, AirError> {
-        let mut last: Option<Last> = None;
+        let mut all = Vec::new();
         for stream in self.journal.streams().await? {
             let Stream::Session(id) = stream else { continue };
             let records = self.journal.read(&Stream::Session(id.clone())).await?;
             let Some(first) = records.first() else { continue };
-            if tree.is_some_and(|tree| !is_about(&first.event, tree)) {
-                continue;
-            }
-            // One that was refused before it changed anything is not what is meant.
-            let layered = self.sandbox(&id).session_dir.join("shown").exists();
-            let has_changed = records.iter().any(|record| match &record.event {
-                Event::Session(SessionEvent::Published { publication }) => publication.changed > 0,
-                Event::Session(SessionEvent::StepStarted { .. }) => !layered,
-                _ => false,
-            });
-            let found = Last { has_changed, began: first.at, id };
-            if last.as_ref().is_none_or(|known| known.key() <= found.key()) {
-                last = Some(found);
+            if tree.is_none_or(|tree| is_about(&first.event, tree)) {
+                all.push((first.at, id));
             }
         }
+        all.sort();
+        let mut last = None;
+        for (began, id) in all.into_iter().rev() {
+            // One that was refused before it changed anything is not what is meant.
+            let has_changed = self.has_changed(&id).await?;
+            let found = Last { has_changed, began, id };
+            if has_changed {
+                return Ok(Some(found));
+            }
+            last.get_or_insert(found);
+        }
         Ok(last)
+    }
+
+    /// Whether a session has changed anything, or may have.
+    async fn has_changed(&self, id: &SessionId) -> Result<bool, AirError> {
+        let events = records::session_events(&*self.journal, id).await?;
+        let is_beside =
+            matches!(events.first(), Some(SessionEvent::Opened { beside: Some(_), .. }));
+        let own = if is_beside { self.own(&events).await? } else { BTreeMap::new() };
+        let layered = self.sandbox(id).session_dir.join("shown").exists();
+        Ok(events.iter().any(|event| match event {
+            SessionEvent::Published { publication } => publication.changed > 0,
+            SessionEvent::StepStarted { index, .. } => {
+                !layered && own.get(index).is_none_or(|paths| !paths.is_empty())
+            }
+            _ => false,
+        }))
     }
 
     /// Whether this is the store of sessions beside hosts.

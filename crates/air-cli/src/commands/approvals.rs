@@ -104,7 +104,8 @@ fn show(daemon: &Daemon, id: &str, context: &mut Context<'_>) -> Result<Exit, Cl
     writeln!(out, "directory: {}", plain(&asked.tree))?;
     writeln!(out, "tool:      {}", plain(&asked.tool))?;
     let arguments = serde_json::to_string_pretty(&asked.arguments).unwrap_or_default();
-    writeln!(out, "arguments: {}", plain(&arguments))?;
+    let arguments = arguments.lines().map(plain).collect::<Vec<_>>().join("\n           ");
+    writeln!(out, "arguments: {arguments}")?;
     writeln!(out, "until:     {}", time::local(asked.until_ms))?;
     Ok(Exit::Fine)
 }

@@ -216,7 +216,11 @@ fn serve(daemon: &Daemon, run: &Run, context: &mut Context<'_>) -> Result<Exit, 
         let told = Arc::clone(&stop);
         tokio::spawn(async move {
             futures::future::select(Box::pin(ended.recv()), Box::pin(interrupted.recv())).await;
-            told.notify_waiters();
+            // It may not serve yet: then nobody is there to be told.
+            loop {
+                told.notify_waiters();
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
         });
         let served = air_server::serve(options, attended, stop, |address| {
             let http = address.url.as_deref().unwrap_or("no HTTP");

@@ -185,7 +185,17 @@ impl Change {
                 record.backup.clone_from(&backup);
             }
             ledger.put(&record)?;
-            let made = file.replace(after.as_deref())?;
+            let made = match file.replace(after.as_deref()) {
+                Ok(made) => made,
+                Err(error) => {
+                    // Nothing was installed: nothing is to be on record that was not before.
+                    match &old {
+                        Some(old) => ledger.put(old)?,
+                        None => ledger.remove(&record)?,
+                    }
+                    return Err(error);
+                }
+            };
             if !made.is_empty() {
                 record.directories = made;
                 ledger.put(&record)?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::{evaluation::Gate, port::Tier};
+use crate::port::Tier;
 
 /// One of every event, and more where its content matters.
 fn events() -> Vec<SessionEvent> {

@@ -6,13 +6,14 @@ use air_core::{
     code::{Activity, CodeFacts, Operation},
     effects::{Effects, FileEffect, Observed},
     evaluation::{Decided, Review},
+    id::CheckpointId,
     outcome::{Outcome, Verdict},
     port::{Event, Stream, Workspace},
     session::{SessionEvent, Status},
     step::ProposedStep,
 };
 
-use super::scope;
+use super::{concurrent::Other, scope};
 use crate::{
     respond,
     session::{RuntimeError, Session},
@@ -30,7 +31,7 @@ impl Session {
     /// Leaves out of `effects` what others have done while the step ran.
     pub(crate) async fn attribute(
         &self,
-        step: &ProposedStep,
+        (step, checkpoint, is_unasked): (&ProposedStep, &CheckpointId, bool),
         code: &CodeFacts,
         effects: &mut Effects,
     ) -> Result<Foreign, RuntimeError> {
@@ -40,14 +41,25 @@ impl Session {
             effects.processes = Observed::default();
             return Ok(Foreign::default());
         }
-        let mut running = self.running_beside(step.index).await?;
-        running.extend(self.taken().await?);
-        running.extend(self.concurrent.beside(&self.id, &step.call.id));
-        let own = self.named(code);
-        leave_out(effects, &own, &running);
-        let workspace = &*self.ports.workspace;
-        let Some(reach) = reach(code, workspace) else { return Ok(Foreign::default()) };
-        let is_own = |file: &FileEffect| within(&reach, &file.path);
+        let mut others = self.running_beside(step.index, checkpoint).await?;
+        others.extend(self.taken().await?);
+        others.extend(self.concurrent.beside(&self.id, &step.call.id));
+        let mut own = self.named(code);
+        own.extend(self.changes(code));
+        let (seen, unseen): (Vec<_>, Vec<_>) = others.into_iter().partition(|it| it.is_seen);
+        leave_out(effects, &own, &seen);
+        let reach = match reach(code, &*self.ports.workspace) {
+            // What else has happened since the last call, anybody may have done.
+            None if is_unasked => Some(own.clone()),
+            reach => reach,
+        };
+        let is_own = |file: &FileEffect| {
+            let is_others = || unseen.iter().any(|other| within(&other.paths, &file.path));
+            match &reach {
+                Some(reach) => within(reach, &file.path),
+                None => within(&own, &file.path) || !is_others(),
+            }
+        };
         let all = std::mem::take(&mut effects.files.items);
         let (own, files) = all.into_iter().partition(is_own);
         effects.files.items = own;
@@ -57,8 +69,8 @@ impl Session {
     /// A call begins: other sessions of this process know what it names.
     pub(crate) fn begins(&self, step: &ProposedStep) {
         if !self.is_passive(&step.call.tool) {
-            let named = self.named(&self.history.read(&self.ports, step));
-            self.concurrent.begin(&self.id, &step.call.id, named);
+            let changes = self.changes(&self.history.read(&self.ports, step));
+            self.concurrent.begin(&self.id, &step.call.id, changes);
         }
     }
 
@@ -72,14 +84,18 @@ impl Session {
         if let Status::Responding { incident } = self.machine.status() {
             let incident = respond::load(&*self.ports.journal, incident).await?;
             let step = respond::Case::load(&self.ports, &incident).await?.step.proposed;
-            let taken = self.taken().await?.concat();
+            let taken = self.taken().await?.into_iter().flat_map(|other| other.paths).collect();
             self.concurrent.claim(&self.id, &step.call.id, taken);
         }
         Ok(())
     }
 
-    /// The paths that other calls of the session name which still run.
-    async fn running_beside(&self, index: u32) -> Result<Vec<Vec<String>>, RuntimeError> {
+    /// What other calls of the session answer for which still run.
+    async fn running_beside(
+        &self,
+        index: u32,
+        checkpoint: &CheckpointId,
+    ) -> Result<Vec<Other>, RuntimeError> {
         let mut all = Vec::new();
         for (other, open) in self.machine.open_steps() {
             // What changes nothing by itself answers for nothing.
@@ -87,13 +103,16 @@ impl Session {
                 continue;
             }
             let Some(step) = self.started(open).await? else { continue };
-            all.push(self.named(&self.history.read(&self.ports, &step)));
+            let paths = self.changes(&self.history.read(&self.ports, &step));
+            // Nothing had changed yet when it began.
+            let is_seen = *other < index || open.checkpoint == *checkpoint;
+            all.push(Other { paths, is_seen });
         }
         Ok(all)
     }
 
     /// The paths of the session's incidents so far: another call that ran at once has not done that.
-    async fn taken(&self) -> Result<Vec<Vec<String>>, RuntimeError> {
+    async fn taken(&self) -> Result<Vec<Other>, RuntimeError> {
         let mut all = Vec::new();
         if *self.machine.status() == Status::Monitoring {
             return Ok(all);
@@ -107,9 +126,31 @@ impl Session {
             let incident = respond::load(journal, &incident).await?;
             let effects = journal.payload(&incident.detection().effects).await?.unwrap_or_default();
             let effects: Effects = serde_json::from_slice(&effects).unwrap_or_default();
-            all.push(effects.files.items.into_iter().map(|file| file.path).collect());
+            let paths = effects.files.items.into_iter().map(|file| file.path).collect();
+            all.push(Other { paths, is_seen: true });
         }
         Ok(all)
+    }
+
+    /// The paths that a call says that it changes, absolute. What it reads is not among them.
+    fn changes(&self, code: &CodeFacts) -> Vec<String> {
+        let workspace = &*self.ports.workspace;
+        let changed = code.operations.iter().filter(|operation| {
+            matches!(
+                operation.activity,
+                Activity::FileWrite
+                    | Activity::FileDelete
+                    | Activity::FilePermission
+                    | Activity::FileOwner
+            )
+        });
+        let paths = changed.filter_map(|operation| unexpanded(&operation.target));
+        paths
+            .flat_map(|path| {
+                let followed = workspace.followed(&path);
+                if followed.is_empty() { vec![workspace.absolute(&path)] } else { followed }
+            })
+            .collect()
     }
 
     /// The paths that a call names, absolute.
@@ -150,18 +191,19 @@ impl Foreign {
     }
 }
 
-/// Leaves only what a call can have changed, where it says all that it does.
-pub(crate) fn keep_own(paths: &mut Vec<String>, code: &CodeFacts, workspace: &dyn Workspace) {
+/// Leaves only what a call of a response can have changed: what else is harm then, the incident's own
+/// verification finds, or the next look at another call.
+pub(crate) fn keep_own(effects: &mut Effects, code: &CodeFacts, workspace: &dyn Workspace) {
     if let Some(reach) = reach(code, workspace) {
-        paths.retain(|path| within(&reach, path));
+        effects.files.items.retain(|file| within(&reach, &file.path));
     }
 }
 
-/// Leaves out of `effects` what another call names and this one does not: it is examined with that one. What
-/// nobody names stays. Paths are absolute.
-fn leave_out(effects: &mut Effects, own: &[String], others: &[Vec<String>]) {
+/// Leaves out of `effects` what another call answers for and this one does not name: it is examined with that
+/// one. Paths are absolute.
+fn leave_out(effects: &mut Effects, own: &[String], others: &[Other]) {
     effects.files.items.retain(|file| {
-        within(own, &file.path) || !others.iter().any(|other| within(other, &file.path))
+        within(own, &file.path) || !others.iter().any(|other| within(&other.paths, &file.path))
     });
 }
 
@@ -235,7 +277,8 @@ mod tests {
 
     fn left(of: &[&str], own: &[&str], running: &[&[&str]]) -> Vec<String> {
         let owned = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
-        let running: Vec<Vec<String>> = running.iter().map(|paths| owned(paths)).collect();
+        let running: Vec<Other> =
+            running.iter().map(|paths| Other { paths: owned(paths), is_seen: true }).collect();
         let mut effects = effects(of);
         let own: Vec<String> = owned(own);
         leave_out(&mut effects, &own, &running);

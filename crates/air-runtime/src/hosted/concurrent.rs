@@ -11,8 +11,8 @@ use air_core::id::{CallId, SessionId};
 /// no more.
 const KEPT: usize = 4096;
 
-/// What the calls of all sessions of a process name, while they run and as long as a call runs that began
-/// before they ended.
+/// What the calls of all sessions of a process say that they change while they run, and what they have changed
+/// as long as a call runs that began before they ended.
 #[derive(Debug, Default)]
 pub struct Concurrent {
     inner: Mutex<Inner>,
@@ -25,20 +25,32 @@ struct Inner {
     calls: BTreeMap<(SessionId, CallId), Call>,
 }
 
+/// What another call answers for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Other {
+    /// What it changes, or has changed. Absolute.
+    pub(crate) paths: Vec<String>,
+    /// Whether all that happens to them while this one runs is seen when that one is examined. Not so where it
+    /// began later.
+    pub(crate) is_seen: bool,
+}
+
 #[derive(Debug)]
 struct Call {
     began: u64,
+    /// Whether an incident was found on it.
+    is_found: bool,
     ended: Option<u64>,
     paths: Vec<String>,
 }
 
 impl Concurrent {
-    /// A call begins, which names these paths. They are absolute.
+    /// A call begins, which says that it changes these paths. They are absolute.
     pub(crate) fn begin(&self, session: &SessionId, call: &CallId, paths: Vec<String>) {
         let mut inner = self.inner();
         let began = inner.tick();
         let key = (session.clone(), call.clone());
-        inner.calls.insert(key, Call { began, ended: None, paths });
+        inner.calls.insert(key, Call { began, ended: None, is_found: false, paths });
     }
 
     /// What a call was found to have done is its own until it [ends](Self::end), and so is what AIR does to
@@ -46,18 +58,17 @@ impl Concurrent {
     pub(crate) fn claim(&self, session: &SessionId, call: &CallId, paths: Vec<String>) {
         let mut inner = self.inner();
         let began = inner.tick();
-        let new = Call { began, ended: None, paths: Vec::new() };
-        let call = inner.calls.entry((session.clone(), call.clone())).or_insert(new);
-        call.ended = None;
-        call.paths.extend(paths);
+        let key = (session.clone(), call.clone());
+        let began = inner.calls.get(&key).map_or(began, |known| known.began);
+        inner.calls.insert(key, Call { began, ended: None, is_found: true, paths });
     }
 
-    /// A call has ended, and what followed from it.
-    pub(crate) fn end(&self, session: &SessionId, call: &CallId) {
+    /// A call has ended, and was found to have changed these paths.
+    pub(crate) fn end(&self, session: &SessionId, call: &CallId, did: Vec<String>) {
         let mut inner = self.inner();
         let now = inner.tick();
         if let Some(call) = inner.calls.get_mut(&(session.clone(), call.clone())) {
-            call.ended.get_or_insert(now);
+            (call.ended, call.paths) = (Some(now), did);
         }
         inner.forget();
     }
@@ -71,17 +82,23 @@ impl Concurrent {
         inner.forget();
     }
 
-    /// The paths that calls of other sessions name, each call's by themselves, which have run at the same
-    /// time as this one.
-    pub(crate) fn beside(&self, session: &SessionId, call: &CallId) -> Vec<Vec<String>> {
+    /// What calls of other sessions that have run at the same time as this one answer for.
+    pub(crate) fn beside(&self, session: &SessionId, call: &CallId) -> Vec<Other> {
         let inner = self.inner();
         let own = inner.calls.get(&(session.clone(), call.clone()));
-        // Of one that nobody asked about, it is not known when it began.
-        let began = own.map_or(0, |own| own.began);
+        let began = own.map(|own| own.began);
         let others = inner.calls.iter().filter(|((other, _), _)| other != session);
         others
-            .filter(|(_, other)| other.ended.is_none_or(|ended| ended > began))
-            .map(|(_, other)| other.paths.clone())
+            // Of one that nobody asked about, it is not known when it began.
+            .filter(|(_, other)| {
+                other.ended.is_none_or(|ended| began.is_some_and(|own| ended > own))
+            })
+            .map(|(_, other)| Other {
+                paths: other.paths.clone(),
+                is_seen: other.ended.is_some()
+                    || other.is_found
+                    || began.is_some_and(|own| other.began < own),
+            })
             .collect()
     }
 
@@ -113,49 +130,56 @@ impl Inner {
 mod tests {
     use super::*;
 
-    fn names(calls: &Concurrent, session: &str, call: &str) -> Vec<Vec<String>> {
-        calls.beside(&session.into(), &call.into())
+    fn seen(calls: &Concurrent, session: &str, call: &str) -> Vec<(String, bool)> {
+        let others = calls.beside(&session.into(), &call.into()).into_iter();
+        others.map(|other| (other.paths.join(" "), other.is_seen)).collect()
     }
 
     fn begin(calls: &Concurrent, session: &str, call: &str) {
         calls.begin(&session.into(), &call.into(), vec![format!("/{session}/{call}")]);
     }
 
+    fn end(calls: &Concurrent, session: &str, call: &str, did: &[&str]) {
+        let did = did.iter().map(|path| (*path).to_owned()).collect();
+        calls.end(&session.into(), &call.into(), did);
+    }
+
+    fn is(path: &str, seen: bool) -> (String, bool) {
+        (path.to_owned(), seen)
+    }
+
     #[test]
     fn calls_of_other_sessions_count_that_ran_at_the_same_time() {
         let calls = Concurrent::default();
         begin(&calls, "b", "before");
-        calls.end(&"b".into(), &"before".into());
+        end(&calls, "b", "before", &["/x"]);
+        begin(&calls, "c", "earlier");
         begin(&calls, "a", "own");
         begin(&calls, "a", "other");
         begin(&calls, "b", "within");
-        calls.end(&"b".into(), &"within".into());
-        begin(&calls, "c", "runs");
-        assert_eq!(names(&calls, "a", "own"), [["/b/within"], ["/c/runs"]]);
-        calls.end(&"a".into(), &"own".into());
-        calls.end(&"a".into(), &"other".into());
-        assert_eq!(
-            names(&calls, "c", "runs"),
-            [["/a/own"], ["/a/other"]]
-                .map(|it| it.map(str::to_owned))
-                .iter()
-                .rev()
-                .cloned()
-                .collect::<Vec<_>>()
-        );
+        end(&calls, "b", "within", &["/did"]);
+        begin(&calls, "c", "later");
+        let others = [is("/did", true), is("/c/earlier", true), is("/c/later", false)];
+        assert_eq!(seen(&calls, "a", "own"), others);
+        end(&calls, "a", "own", &[]);
+        end(&calls, "a", "other", &[]);
         calls.leave(&"c".into());
         begin(&calls, "d", "new");
-        assert_eq!(names(&calls, "d", "new"), Vec::<Vec<String>>::new());
-        calls.end(&"d".into(), &"new".into());
+        assert_eq!(seen(&calls, "d", "new"), []);
+        end(&calls, "d", "new", &[]);
         assert!(calls.inner().calls.is_empty(), "nothing runs, and nothing is kept");
     }
 
     #[test]
     fn what_an_incident_took_is_its_own_until_it_is_over() {
         let calls = Concurrent::default();
+        begin(&calls, "a", "own");
         begin(&calls, "b", "harm");
         calls.claim(&"b".into(), &"harm".into(), vec!["/deleted".into()]);
-        begin(&calls, "a", "own");
-        assert_eq!(names(&calls, "a", "own"), [["/b/harm", "/deleted"]]);
+        assert_eq!(seen(&calls, "a", "own"), [is("/deleted", true)]);
+        calls.leave(&"b".into());
+        assert_eq!(seen(&calls, "a", "own"), [is("/deleted", true)]);
+        begin(&calls, "c", "later");
+        assert_eq!(seen(&calls, "c", "later"), [is("/a/own", true)]);
     }
 }

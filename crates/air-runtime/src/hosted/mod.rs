@@ -196,6 +196,8 @@ impl Hosted {
             Status::Responding { incident } => self.responded(&incident, &call.id, seen).await,
             Status::Unresolved { .. } | Status::Terminated => self.over().await,
             Status::Monitoring if self.session.held() => Ok(self.held()),
+            // Told once more: it is known what it did.
+            Status::Monitoring if self.session.has_had(&call.id).await? => self.stand().await,
             Status::Monitoring => {
                 let ticket = self.session.adopt(call, plan).await?;
                 let reply = self.session.after_step(ticket, Some(seen)).await?;
@@ -478,6 +480,10 @@ fn names(findings: &[Finding]) -> Vec<RuleName> {
 fn outcome(incident: &Incident) -> &'static str {
     let recovered = matches!(incident.endings().recovery, Some(Ending::Done));
     match incident.state() {
+        State::Escalated(_) if recovered => {
+            "it was put right, which AIR has verified; how it is kept from happening again waits for a \
+             person"
+        }
         State::Escalated(_) | State::Failed | State::Uncontained | State::Unrecovered => {
             "it could not be put right, and waits for a person"
         }

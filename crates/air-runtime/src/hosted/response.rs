@@ -227,15 +227,18 @@ impl Hosted {
 }
 
 impl Session {
-    /// Takes up a call that ran although nobody asked before it: it is compared with the state before
-    /// the last that somebody asked about.
+    /// Takes up a call that ran although nobody asked before it: it is compared with what the last left
+    /// that somebody asked about.
     pub(crate) async fn adopt(
         &mut self,
         call: ToolCall,
         plan: String,
     ) -> Result<Ticket, RuntimeError> {
         let checkpoint = match self.last_checkpoint().await? {
-            Some(checkpoint) => checkpoint,
+            Some(last) => {
+                let left = self.ports.workspace.after(&last).await.ok().flatten();
+                left.unwrap_or(last)
+            }
             None => self.ports.workspace.checkpoint().await?,
         };
         let step = ProposedStep { session: self.id.clone(), index: self.next_index(), plan, call };
@@ -248,7 +251,17 @@ impl Session {
             approval: None,
         };
         self.record(event, air_core::port::Durability::Power).await?;
-        Ok(Ticket::of(step, checkpoint))
+        Ok(Ticket { is_unasked: true, ..Ticket::of(step, checkpoint) })
+    }
+
+    /// Whether a call of that id was let pass before.
+    pub(crate) async fn has_had(&self, call: &CallId) -> Result<bool, RuntimeError> {
+        let stream = Stream::Session(self.id.clone());
+        let records = self.ports.journal.read(&stream).await?;
+        Ok(records.iter().any(|record| {
+            matches!(&record.event,
+                Event::Session(SessionEvent::StepStarted { call: known, .. }) if known == call)
+        }))
     }
 
     async fn last_checkpoint(&self) -> Result<Option<CheckpointId>, RuntimeError> {

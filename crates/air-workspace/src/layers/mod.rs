@@ -16,8 +16,8 @@ use std::{
 };
 
 use air_checkpoint::{
-    Aspect, Difference, Done, Entry, Kind, Looker, Place, Root, Scanner, Scope, Store, Timeline,
-    TimelineError, Tree, Unread, beneath,
+    Aspect, Difference, Done, Entry, Kind, Looker, Place, Position, Root, Scanner, Scope, Store,
+    Timeline, TimelineError, Tree, Unread, beneath,
     overlay::{Lower, Shown},
 };
 use air_core::id::CheckpointId;
@@ -306,7 +306,7 @@ impl Layers {
     /// What calls did from a checkpoint on, oldest first. Of those that ran at once it is not told apart.
     pub(crate) fn spans(&self, from: &CheckpointId) -> Result<Vec<Span>, TimelineError> {
         let done = self.timeline.done(parts(from).0)?;
-        let mut spans: Vec<(i64, Span)> = Vec::new();
+        let mut spans: Vec<(Position, Span)> = Vec::new();
         for Done { began, ended, before, .. } in done {
             let span = Span::examined(CheckpointId::from(before.as_str()));
             match spans.last_mut().filter(|(until, _)| began < *until) {
@@ -317,13 +317,21 @@ impl Layers {
         }
         if let Some((_, first)) = spans.first_mut() {
             // One that ran before goes back only as far.
-            let is_before =
-                |span: &Span| Ok(self.held(&span.before)?.scanned_ns < self.held(from)?.scanned_ns);
-            if is_before(first)? {
+            let position = |id: &CheckpointId| self.timeline.position_of(parts(id).0);
+            if position(&first.before)? < position(from)? {
                 first.before = from.clone();
             }
         }
         Ok(spans.into_iter().map(|(_, span)| span).collect())
+    }
+
+    /// The checkpoint of what the last call that began at one left. A layer keeps none.
+    pub(crate) fn name_after(
+        &self,
+        id: &CheckpointId,
+    ) -> Result<Option<CheckpointId>, TimelineError> {
+        let name = self.timeline.after(parts(id).0)?;
+        Ok(name.map(|name| CheckpointId::from(name.as_str())))
     }
 
     /// What the roots held when the call that began at a checkpoint had ended.

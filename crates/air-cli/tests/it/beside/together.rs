@@ -46,8 +46,8 @@ fn may(told: &serde_json::Value) {
 fn what_another_session_names_is_not_put_down_to_this_one() {
     let machine = machine();
     let (mut one, mut two) = (Agent::new(&machine, "s1"), Agent::new(&machine, "s2"));
-    may(&one.before("o1", "make all"));
     may(&two.before("t1", "rm tests/a"));
+    may(&one.before("o1", "make all"));
     two.shell("rm tests/a");
     one.shell("echo made > made");
     // Told first of what the other one did.
@@ -62,6 +62,64 @@ fn what_another_session_names_is_not_put_down_to_this_one() {
     assert_eq!(incidents(&machine), 1);
     let text = said(&machine.here(&["undo", "--dry-run", "--step", "1"]));
     assert!(!text.contains("tests/a"), "{text}");
+}
+
+#[test]
+fn what_a_call_that_began_later_names_is_no_way_to_hide_behind() {
+    let machine = machine();
+    let (mut one, mut two) = (Agent::new(&machine, "s1"), Agent::new(&machine, "s2"));
+    may(&one.before("o1", "make all"));
+    one.shell("rm tests/a");
+    // It is gone already: examined with this one, nothing would be seen.
+    may(&two.before("t1", "rm -f tests/a"));
+    one.after("o1", "make all");
+    two.after("t1", "rm -f tests/a");
+    let told = one.before("o2", "ls");
+    assert_eq!(told["hookSpecificOutput"]["permissionDecision"], "deny", "{told}");
+}
+
+#[test]
+fn what_another_call_only_reads_is_not_its_doing() {
+    let machine = machine();
+    let (mut one, mut two) = (Agent::new(&machine, "s1"), Agent::new(&machine, "s2"));
+    may(&two.before("t1", "rg -n word . tests"));
+    may(&one.before("o1", "make all"));
+    one.shell("rm tests/a");
+    one.after("o1", "make all");
+    assert_eq!(incidents(&machine), 1);
+    assert_eq!(machine.read("tests/a"), "tests/a\n");
+}
+
+#[test]
+fn a_file_that_several_calls_have_changed_goes_back_to_what_it_was_before_the_incident() {
+    let machine = machine();
+    let mut agent = Agent::new(&machine, "s1");
+    for text in ["one", "two", "three"] {
+        agent.call(text, &format!("sh -c 'echo {text} > tests/a'"));
+    }
+    agent.call("made", "sh -c 'echo made > tests/made'");
+    agent.call("harm", "sh -c 'rm -r tests'");
+    assert_eq!(incidents(&machine), 1);
+    for (name, text) in [("tests/a", "three\n"), ("tests/made", "made\n"), ("tests/b", "tests/b\n")]
+    {
+        assert_eq!(machine.read(name), text, "{name}");
+    }
+}
+
+#[test]
+fn a_call_that_is_told_again_is_no_other_one() {
+    let machine = machine();
+    let mut agent = Agent::new(&machine, "s1");
+    agent.call("t1", "sh -c 'echo made > made'");
+    machine.stop();
+    machine.start();
+    fs::remove_file(machine.path("project/tests/b")).expect("a person deletes it");
+    agent.after("t1", "sh -c 'echo made > made'");
+    assert_eq!(incidents(&machine), 0);
+    // One that nobody was asked about: somebody may have done it.
+    agent.after("t2", "sh -c true");
+    assert_eq!(incidents(&machine), 0);
+    assert!(!machine.path("project/tests/b").exists(), "it is the person's decision");
 }
 
 #[test]
@@ -175,4 +233,23 @@ fn a_call_that_outlives_its_session_is_examined_when_it_ends() {
     agent.after("t1", "sh clean.sh");
     assert_eq!(incidents(&machine), 1);
     assert_eq!(machine.read("tests/a"), "tests/a\n");
+}
+
+#[test]
+fn what_a_person_has_let_pass_is_no_incident() {
+    let rules = "rule @ask_first\ntrigger shell.exec\ndecide args.command.contains(\"tests/a\")\ncheck\n  a test \
+                 is touched.\nask\nend\n";
+    let machine = Machine::new(&format!("{RULES}\n{rules}"));
+    fs::create_dir_all(machine.path("project/tests")).expect("a directory");
+    machine.write("tests/a", "a\n");
+    machine.start();
+    let mut agent = Agent::new(&machine, "s1");
+    let told = agent.before("t1", "rm tests/a");
+    assert_eq!(told["hookSpecificOutput"]["permissionDecision"], "ask", "{told}");
+    // The host has asked, and a person has said yes.
+    agent.shell("rm tests/a");
+    agent.after("t1", "rm tests/a");
+    assert_eq!(incidents(&machine), 0);
+    assert_eq!(machine.read("tests/a"), "");
+    agent.call("t2", "echo more > more");
 }

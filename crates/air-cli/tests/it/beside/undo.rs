@@ -130,3 +130,14 @@ fn the_session_of_this_workspace_is_meant() {
     ends(&machine.air(&["undo", "--workspace", "elsewhere", "--session", id]), 0);
     assert_eq!(machine.read("src/a"), "a\n");
 }
+
+#[test]
+fn a_later_session_that_only_looked_is_not_the_one_that_is_meant() {
+    let machine = Machine::attended(RULES);
+    let mut one = Agent::new(&machine, "s1");
+    one.call("t1", "rm src/a");
+    let mut two = Agent::new(&machine, "s2");
+    two.call("t1", "cat notes.md");
+    let text = ends(&machine.here(&["undo"]), 0);
+    assert_eq!(machine.read("src/a"), "a\n", "{text}");
+}
