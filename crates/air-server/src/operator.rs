@@ -177,7 +177,9 @@ async fn approvals(
     let mut all = waiting(&room).await?;
     if person(&room, &peer).is_err() {
         // An agent may know that calls wait, and not what those of others say.
-        all.iter_mut().for_each(|asked| asked.arguments = serde_json::Value::Null);
+        for asked in &mut all {
+            asked.arguments = serde_json::Value::Null;
+        }
     }
     Ok(Json(all))
 }

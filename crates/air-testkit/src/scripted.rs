@@ -208,11 +208,7 @@ impl Workspace for ScriptedWorkspace {
     }
 
     fn checkpoint(&self) -> BoxFuture<'_, Result<CheckpointId, WorkspaceError>> {
-        // Where nothing has changed, the state is the same, and so is its name.
-        let is_same = lock(&self.effects).are_none();
-        let last = self.checkpoints.load(Ordering::SeqCst);
-        let number = if is_same && last > 0 { last } else { last + 1 };
-        self.checkpoints.store(number, Ordering::SeqCst);
+        let number = self.checkpoints.fetch_add(1, Ordering::SeqCst) + 1;
         self.change(Effects::default());
         ready(Ok(CheckpointId::from(format!("c{number}").as_str())))
     }

@@ -82,7 +82,7 @@ impl Air {
         for (began, id) in all.into_iter().rev() {
             // One that was refused before it changed anything is not what is meant.
             let has_changed = self.has_changed(&id).await?;
-            let found = Last { has_changed, began, id };
+            let found = Last { id, has_changed, began };
             if has_changed {
                 return Ok(Some(found));
             }
