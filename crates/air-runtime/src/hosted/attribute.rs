@@ -13,7 +13,10 @@ use air_core::{
     step::ProposedStep,
 };
 
-use super::{concurrent::Other, scope};
+use super::{
+    concurrent::{Other, Said},
+    scope,
+};
 use crate::{
     respond,
     session::{RuntimeError, Session},
@@ -44,11 +47,12 @@ impl Session {
         let mut others = self.running_beside(step.index, checkpoint).await?;
         others.extend(self.taken().await?);
         others.extend(self.concurrent.beside(&self.id, &step.call.id));
-        let mut own = self.named(code);
-        own.extend(self.changes(code));
+        let known = self.concurrent.said(&self.id, &step.call.id);
+        let Said { named, changes, reach } = known.unwrap_or_else(|| self.said(code));
+        let own = [named, changes].concat();
         let (seen, unseen): (Vec<_>, Vec<_>) = others.into_iter().partition(|it| it.is_seen);
         leave_out(effects, &own, &seen);
-        let reach = match reach(code, &*self.ports.workspace) {
+        let reach = match reach {
             // What else has happened since the last call, anybody may have done.
             None if is_unasked => Some(own.clone()),
             reach => reach,
@@ -69,16 +73,24 @@ impl Session {
     /// A call begins: other sessions of this process know what it names.
     pub(crate) fn begins(&self, step: &ProposedStep) {
         if !self.is_passive(&step.call.tool) {
-            let changes = self.changes(&self.history.read(&self.ports, step));
-            self.concurrent.begin(&self.id, &step.call.id, changes);
+            let said = self.said(&self.history.read(&self.ports, step));
+            self.concurrent.begin(&self.id, &step.call.id, said);
         }
+    }
+
+    fn said(&self, code: &CodeFacts) -> Said {
+        let (named, changes) = (self.named(code), self.changes(code));
+        Said { named, changes, reach: reach(code, &*self.ports.workspace) }
     }
 
     /// The session goes on: what of it runs is known to others again.
     pub(crate) async fn register(&self) -> Result<(), RuntimeError> {
         for open in self.machine.open_steps().values() {
-            if let Some(step) = self.started(open).await? {
-                self.begins(&step);
+            let Some(step) = self.started(open).await? else { continue };
+            // From where it began is not known any more, and so not all that it says.
+            let said = Said { reach: None, ..self.said(&self.history.read(&self.ports, &step)) };
+            if !self.is_passive(&step.call.tool) {
+                self.concurrent.begin(&self.id, &step.call.id, said);
             }
         }
         if let Status::Responding { incident } = self.machine.status() {
@@ -103,7 +115,9 @@ impl Session {
                 continue;
             }
             let Some(step) = self.started(open).await? else { continue };
-            let paths = self.changes(&self.history.read(&self.ports, &step));
+            let known = self.concurrent.said(&self.id, &open.call);
+            let said = known.unwrap_or_else(|| self.said(&self.history.read(&self.ports, &step)));
+            let paths = said.changes;
             // Nothing had changed yet when it began.
             let is_seen = *other < index || open.checkpoint == *checkpoint;
             all.push(Other { paths, is_seen });

@@ -25,6 +25,17 @@ struct Inner {
     calls: BTreeMap<(SessionId, CallId), Call>,
 }
 
+/// What a call says of itself, as it began: where its relative paths lead depends on when that is asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// The paths that it names. Absolute, as all of them.
+    pub(crate) named: Vec<String>,
+    /// Those that it says that it changes.
+    pub(crate) changes: Vec<String>,
+    /// All that it can change, where it says that; `None`: it may reach anything.
+    pub(crate) reach: Option<Vec<String>>,
+}
+
 /// What another call answers for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Other {
@@ -40,17 +51,26 @@ struct Call {
     began: u64,
     /// Whether an incident was found on it.
     is_found: bool,
+    said: Said,
     ended: Option<u64>,
     paths: Vec<String>,
 }
 
 impl Concurrent {
-    /// A call begins, which says that it changes these paths. They are absolute.
-    pub(crate) fn begin(&self, session: &SessionId, call: &CallId, paths: Vec<String>) {
+    /// A call begins.
+    pub(crate) fn begin(&self, session: &SessionId, call: &CallId, said: Said) {
         let mut inner = self.inner();
         let began = inner.tick();
         let key = (session.clone(), call.clone());
-        inner.calls.insert(key, Call { began, ended: None, is_found: false, paths });
+        let paths = said.changes.clone();
+        inner.calls.insert(key, Call { began, ended: None, is_found: false, said, paths });
+    }
+
+    /// What a call said of itself when it began, where this process let it pass.
+    pub(crate) fn said(&self, session: &SessionId, call: &CallId) -> Option<Said> {
+        let inner = self.inner();
+        let known = inner.calls.get(&(session.clone(), call.clone()))?;
+        (known.ended.is_none() && !known.is_found).then(|| known.said.clone())
     }
 
     /// What a call was found to have done is its own until it [ends](Self::end), and so is what AIR does to
@@ -60,7 +80,8 @@ impl Concurrent {
         let began = inner.tick();
         let key = (session.clone(), call.clone());
         let began = inner.calls.get(&key).map_or(began, |known| known.began);
-        inner.calls.insert(key, Call { began, ended: None, is_found: true, paths });
+        let said = Said::default();
+        inner.calls.insert(key, Call { began, ended: None, is_found: true, said, paths });
     }
 
     /// A call has ended, and was found to have changed these paths.
@@ -136,7 +157,8 @@ mod tests {
     }
 
     fn begin(calls: &Concurrent, session: &str, call: &str) {
-        calls.begin(&session.into(), &call.into(), vec![format!("/{session}/{call}")]);
+        let changes = vec![format!("/{session}/{call}")];
+        calls.begin(&session.into(), &call.into(), Said { changes, ..Said::default() });
     }
 
     fn end(calls: &Concurrent, session: &str, call: &str, did: &[&str]) {

@@ -253,3 +253,22 @@ fn what_a_person_has_let_pass_is_no_incident() {
     assert_eq!(machine.read("tests/a"), "");
     agent.call("t2", "echo more > more");
 }
+
+#[test]
+fn what_a_call_names_counts_from_where_it_began() {
+    let machine = machine();
+    let mut agent = Agent::new(&machine, "s1");
+    let call = json!({
+        "tool_name": "Bash", "tool_use_id": "t1",
+        "tool_input": { "command": "cd tests && rm a" },
+    });
+    may(&agent.hook("PreToolUse", &call));
+    agent.shell("cd tests && rm a");
+    // The host's shell has stayed there.
+    let mut back = call.clone();
+    back["tool_response"] = json!({ "stdout": "", "stderr": "", "interrupted": false });
+    back["cwd"] = json!(machine.path("project/tests"));
+    agent.hook("PostToolUse", &back);
+    assert_eq!(incidents(&machine), 1);
+    assert_eq!(machine.read("tests/a"), "tests/a\n");
+}
