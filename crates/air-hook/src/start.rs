@@ -47,13 +47,13 @@ pub(crate) fn start(options: &Options) -> Result<Child, Failed> {
     })
 }
 
-/// `airctl`, the one beside this program, about the same state and away from the project: what the host's
-/// environment and the project's settings hold is not for it.
+/// `airctl`, the one beside this program, about the same state and away from the project, whose settings are
+/// not for it. Of the host's environment it has what says where the user's own files are, and no rules.
 pub(crate) fn airctl(options: &Options) -> Command {
     let own = env::current_exe().and_then(|path| path.canonicalize());
     let beside = own.ok().map(|own| own.with_file_name("airctl")).filter(|path| path.is_file());
     let mut command = Command::new(beside.unwrap_or_else(|| "airctl".into()));
-    let kept = ["HOME", "PATH", "USER", "LANG", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "AIR_RULES"];
+    let kept = ["HOME", "PATH", "USER", "LANG", "XDG_DATA_HOME", "XDG_CONFIG_HOME"];
     command.env_clear();
     command.envs(kept.iter().filter_map(|name| Some((name, env::var_os(name)?))));
     command.current_dir("/").arg("--state").arg(&options.state);

@@ -108,16 +108,16 @@ impl Session {
                 return Ok(Passed::Refused { findings, message });
             }
         }
-        // A tool that nobody knows may do anything.
-        let side_effects =
-            self.ports.tools.tool(&step.call.tool).is_none_or(|tool| tool.side_effects);
         let checkpoint = match self.last.take() {
             // What changes while a call runs that changes nothing, others do: it is nothing to go back from.
-            Some(last) if !side_effects && self.agent_at != AgentAt::Here => last,
+            Some(last) if self.is_passive(&step.call.tool) => last,
             _ => self.ports.workspace.checkpoint().await?,
         };
         self.last = Some(checkpoint.clone());
         let payload = payload(&self.ports, &step).await?;
+        // A tool that nobody knows may do anything.
+        let side_effects =
+            self.ports.tools.tool(&step.call.tool).is_none_or(|tool| tool.side_effects);
         let durability = if side_effects { Durability::Power } else { Durability::Process };
         let event = SessionEvent::StepStarted {
             index: step.index,

@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use air_core::{id::Timestamp, session::Status as Standing};
 
+use tokio::runtime::Handle;
+
 use crate::{
     beat::now,
     room::Room,
@@ -73,8 +75,9 @@ pub(crate) async fn tick(room: Arc<Room>) {
         every.tick().await;
         // Not when it has just begun: whoever started it waits for an answer.
         if second % ROOM_EVERY == ROOM_AT {
-            let room = Arc::clone(&room);
-            tokio::spawn(async move { room.make_room().await });
+            let (room, here) = (Arc::clone(&room), Handle::current());
+            // It lists files, and takes its time: on no thread that answers.
+            tokio::task::spawn_blocking(move || here.block_on(room.make_room()));
         }
         let slots: Vec<(Key, Arc<Slot>)> =
             room.slots().iter().map(|(key, slot)| (key.clone(), Arc::clone(slot))).collect();

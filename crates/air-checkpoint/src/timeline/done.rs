@@ -25,8 +25,6 @@ pub struct Done {
     pub ended: Position,
     /// The checkpoint before it.
     pub before: String,
-    /// The checkpoint of what it left.
-    pub left: String,
 }
 
 impl Timeline {
@@ -59,7 +57,7 @@ impl Timeline {
             let places = (self.position(&order, &before), self.position(&order, &left));
             let (Ok(began), Ok(ended)) = places else { continue };
             if ended > from {
-                all.push(Done { began, ended, before, left });
+                all.push(Done { began, ended, before });
             }
         }
         all.sort();

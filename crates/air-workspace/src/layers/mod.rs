@@ -307,7 +307,7 @@ impl Layers {
     pub(crate) fn spans(&self, from: &CheckpointId) -> Result<Vec<Span>, TimelineError> {
         let done = self.timeline.done(parts(from).0)?;
         let mut spans: Vec<(Position, Span)> = Vec::new();
-        for Done { began, ended, before, .. } in done {
+        for Done { began, ended, before } in done {
             let span = Span::examined(CheckpointId::from(before.as_str()));
             match spans.last_mut().filter(|(until, _)| began < *until) {
                 Some((until, known)) if ended > *until => (*until, known.last) = (ended, span.last),
